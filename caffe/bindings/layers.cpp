@@ -1,0 +1,101 @@
+// caffe._core.Layer and one constructor a layer type; python/caffe/layers/native.py calls them.
+#include "caffe/layers/layer.hpp"
+
+#include <pybind11/stl.h>
+
+#include "caffe/bindings/module.hpp"
+#include "caffe/layers/relu.hpp"
+
+namespace py = pybind11;
+using namespace caffe;  // NOLINT: bindings name nearly everything of it
+using namespace pybind11::literals;
+
+namespace {
+
+void bind_interface(py::module_& m) {
+  py::enum_<Quality>(m, "Quality")
+      .value("NOTHING", Quality::Nothing)
+      .value("SIGN", Quality::Sign)
+      .value("BOUNDED", Quality::Bounded)
+      .value("BOUNDED_SIGN", Quality::BoundedSign)
+      .value("EXACT", Quality::Exact);
+  py::enum_<BoundRule>(m, "BoundRule")
+      .value("GRADIENT", BoundRule::Gradient)
+      .value("NORMALISED", BoundRule::Normalised)
+      .value("PROPAGATED", BoundRule::Propagated);
+  py::enum_<BatchAxis>(m, "BatchAxis")
+      .value("COUPLED", BatchAxis::Coupled)
+      .value("INDEPENDENT", BatchAxis::Independent);
+  py::class_<Need>(m, "Need")
+      .def(py::init([](Quality quality, BoundRule rule) { return Need{quality, rule}; }),
+           "quality"_a = Quality::Nothing, "rule"_a = BoundRule::Propagated)
+      .def_readonly("quality", &Need::quality)
+      .def_readonly("rule", &Need::rule);
+  py::class_<Needs>(m, "Needs")
+      .def(py::init([](std::vector<Need> bottoms, std::vector<Need> tops) {
+             return Needs{std::move(bottoms), std::move(tops)};
+           }),
+           "bottoms"_a, "tops"_a)
+      .def_readonly("bottoms", &Needs::bottoms)
+      .def_readonly("tops", &Needs::tops);
+  py::class_<Propagation>(m, "Propagation")
+      .def(py::init([](std::vector<bool> bottoms, std::vector<bool> parameters) {
+             return Propagation{std::move(bottoms), std::move(parameters)};
+           }),
+           "bottoms"_a, "parameters"_a)
+      .def_readonly("bottoms", &Propagation::bottoms)
+      .def_readonly("parameters", &Propagation::parameters);
+  py::class_<Traits>(m, "Traits")
+      .def(py::init<>())
+      .def_readwrite("cheap", &Traits::cheap)
+      .def_readwrite("forward_in_place", &Traits::forward_in_place)
+      .def_readwrite("backward_in_place", &Traits::backward_in_place)
+      .def_readwrite("alias", &Traits::alias)
+      .def_readwrite("batch_axis", &Traits::batch_axis)
+      .def_readwrite("differentiable_bottoms", &Traits::differentiable_bottoms)
+      .def_readwrite("error_factor", &Traits::error_factor);
+  py::class_<ForwardContext>(m, "ForwardContext")
+      .def(py::init([](bool train, bool save_for_backward, uint64_t random_key,
+                       uint64_t forward_count) {
+             return ForwardContext{train, save_for_backward, random_key, forward_count};
+           }),
+           "train"_a, "save_for_backward"_a = true, "random_key"_a = 0, "forward_count"_a = 0);
+  using Release = py::call_guard<py::gil_scoped_release>;
+  py::class_<Layer, std::shared_ptr<Layer>>(m, "Layer")
+      .def("reshape", &Layer::reshape)
+      .def("needs", &Layer::needs)
+      .def("traits", &Layer::traits)
+      .def("forward", &Layer::forward, "src"_a, "dst"_a, "context"_a, Release())
+      .def(
+          "backward",
+          [](Layer& layer, const Tensors& src, const Tensors& dst, const Tensors& diff_dst,
+             const Tensors& diff_src, const Propagation& propagation) {
+            layer.backward({src, dst, diff_dst, diff_src, propagation});
+          },
+          "src"_a, "dst"_a, "diff_dst"_a, "diff_src"_a, "propagation"_a, Release())
+      .def("gradient_terms", &Layer::gradient_terms)
+      .def("saved_bytes", &Layer::saved_bytes)
+      .def("drop_saved", &Layer::drop_saved)
+      .def_readwrite("parameters", &Layer::parameters);
+}
+
+// A constructor of `Type` from keyword arguments, through its options struct.
+template <typename Type>
+using Bind = py::class_<Type, Layer, std::shared_ptr<Type>>;
+
+void bind_types(py::module_& m) {
+  Bind<ReLULayer>(m, "ReLU").def(py::init([](float negative_slope) {
+                                   return std::make_shared<ReLULayer>(ReLUOptions{negative_slope});
+                                 }),
+                                 "negative_slope"_a = 0.0f);
+}
+
+}  // namespace
+
+void bind_layers(py::module_& m) {
+  py::module_ layers = m.def_submodule("layers", "The layers whose arithmetic is C++.");
+  bind_interface(layers);
+  bind_types(layers);
+  bind_conv_layers(layers);
+  bind_norm_layers(layers);
+}

@@ -1,0 +1,92 @@
+// caffe._core.Tensor and Parameter, and their NumPy views.
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "caffe/bindings/module.hpp"
+#include "caffe/core/error.hpp"
+#include "caffe/core/tensor.hpp"
+
+namespace py = pybind11;
+using namespace caffe;  // NOLINT: bindings name nearly everything of it
+
+namespace {
+
+// A writable view that keeps the buffer alive, and marks it as held by Python while it exists.
+py::array_t<float> view_of(const Tensor& tensor) {
+  require(tensor.defined(), "this tensor holds nothing");
+  require(!tensor.is_mask(), "a packed mask has no float view");
+  tensor.block()->pin();
+  auto* holder = new std::shared_ptr<Block>(tensor.block());
+  py::capsule owner(holder, [](void* pointer) {
+    auto* block = static_cast<std::shared_ptr<Block>*>(pointer);
+    (*block)->unpin();
+    delete block;
+  });
+  return py::array_t<float>(tensor.shape(), tensor.data(), owner);
+}
+
+void zero(const Tensor& tensor) { std::memset(tensor.block()->data(), 0, tensor.bytes()); }
+
+void copy_values(const Tensor& from, const Tensor& to) {
+  require(from.count() == to.count() && from.dtype() == to.dtype(), "cannot copy ",
+          shape_string(from.shape()), " to ", shape_string(to.shape()));
+  std::memcpy(to.block()->data(), from.block()->data(), from.bytes());
+}
+
+// Root of the mean of squares, summed in double.
+double rms(const Tensor& tensor) {
+  if (tensor.count() == 0) return 0;
+  const float* x = tensor.data();
+  double sum = 0;
+#pragma omp parallel for simd reduction(+ : sum) schedule(static)
+  for (int64_t i = 0; i < tensor.count(); ++i) sum += static_cast<double>(x[i]) * x[i];
+  return std::sqrt(sum / static_cast<double>(tensor.count()));
+}
+
+double mean_abs(const Tensor& tensor) {
+  if (tensor.count() == 0) return 0;
+  const float* x = tensor.data();
+  double sum = 0;
+#pragma omp parallel for simd reduction(+ : sum) schedule(static)
+  for (int64_t i = 0; i < tensor.count(); ++i) sum += std::abs(static_cast<double>(x[i]));
+  return sum / static_cast<double>(tensor.count());
+}
+
+}  // namespace
+
+void bind_tensor(py::module_& m) {
+  using Release = py::call_guard<py::gil_scoped_release>;
+  py::class_<Tensor>(m, "Tensor")
+      .def(py::init<>())
+      .def(py::init([](Shape shape, MemoryKind kind, bool mask) {
+             return Tensor::make(std::move(shape), kind, mask ? DType::Mask : DType::Float32);
+           }),
+           py::arg("shape"), py::arg("kind"), py::arg("mask") = false)
+      .def_property_readonly("defined", &Tensor::defined)
+      .def_property_readonly("shape", [](const Tensor& t) { return py::tuple(py::cast(t.shape())); })
+      .def_property_readonly("count", [](const Tensor& t) { return t.count(); })
+      .def_property_readonly("bytes", &Tensor::bytes)
+      .def_property_readonly("is_mask", &Tensor::is_mask)
+      .def_property_readonly("kind", [](const Tensor& t) { return t.block()->kind(); })
+      .def_property_readonly("pinned", [](const Tensor& t) { return t.block()->pinned(); })
+      .def("set_kind", [](const Tensor& t, MemoryKind kind) { t.block()->set_kind(kind); })
+      .def("reshaped", &Tensor::reshaped)
+      .def("shares_buffer", &Tensor::shares_buffer)
+      .def("numpy", &view_of, "A float32 view, shape as the tensor's.")
+      .def("zero", &zero, Release())
+      .def("copy_from", [](const Tensor& to, const Tensor& from) { copy_values(from, to); },
+           Release())
+      .def("rms", &rms, Release())
+      .def("mean_abs", &mean_abs, Release());
+
+  py::class_<Parameter, std::shared_ptr<Parameter>>(m, "Parameter")
+      .def(py::init<Shape>())
+      .def_readonly("data", &Parameter::data)
+      .def_property_readonly("gradient", &Parameter::settled_gradient)
+      .def_property_readonly("has_gradient", &Parameter::has_gradient)
+      .def_readwrite("gradient_is_zero", &Parameter::gradient_is_zero)
+      .def("clear_gradient", &Parameter::clear_gradient);
+}

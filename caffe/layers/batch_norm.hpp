@@ -1,0 +1,45 @@
+// BatchNorm, without the affine part (a Scale layer follows). Bottom and top: one shape, N x C x
+// ...; of one axis only: C = 1. Sums run over N and everything behind C: m = N * (values of a
+// plane).
+//   training:     y = (x - mean) / sqrt(var + eps) with the batch's mean and biased variance
+//                 dx = (dy - mean(dy) - y * mean(dy * y)) / sqrt(var + eps)
+//   global stats: y = (x - sum_mean / factor) / sqrt(sum_var / factor + eps)
+//                 dx = dy / sqrt(sum_var / factor + eps)
+// Parameters, none of which learns: sum_mean [C], sum_var [C], factor [1]. A forward pass in
+// training multiplies each by moving_average_fraction and adds mean, var * m / (m - 1) and 1.
+// Backward reads: y in training (normalised, so a bound in its own std does), else nothing. Keeps
+// 1 / sqrt(var + eps) of each channel between the passes.
+#pragma once
+
+#include "caffe/layers/layer.hpp"
+
+namespace caffe {
+
+struct BatchNormOptions {
+  bool use_global_stats = false;
+  float moving_average_fraction = 0.999f;
+  float eps = 1e-5f;
+};
+
+class BatchNormLayer : public Layer {
+ public:
+  explicit BatchNormLayer(const BatchNormOptions& options);
+
+  std::vector<Shape> reshape(const std::vector<Shape>& bottoms) override;
+  Needs needs(const Propagation& propagation) const override;
+  Traits traits() const override;
+  void forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) override;
+  void backward(const BackwardArguments& arguments) override;
+  size_t saved_bytes() const override;
+  void drop_saved() override { inverse_std_ = Tensor(); }
+
+ private:
+  // Means and 1 / std of the running statistics; `mean` may be null.
+  void global_statistics(float* mean, float* inverse_std) const;
+  void update_running_statistics(const float* mean, const float* variance, int64_t m);
+
+  BatchNormOptions options_;
+  Tensor inverse_std_;  // [C], of the last forward pass in training that was asked to save
+};
+
+}  // namespace caffe

@@ -1,0 +1,65 @@
+// Loops over tensors seen as [outer, channels, inner], and sums over all but the channels.
+//
+// Sums are taken in blocks of at most 4096 values, in float with a fixed number of partial sums,
+// and the blocks are combined in double in a fixed order: results do not depend on the thread
+// count.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "caffe/core/parallel.hpp"
+#include "caffe/core/tensor.hpp"
+
+namespace caffe {
+
+struct ChannelShape {
+  // Axes [axis, axis + axes) of `shape` are the channels.
+  static ChannelShape of(const Shape& shape, size_t axis, size_t axes);
+
+  int64_t outer;
+  int64_t channels;
+  int64_t inner;
+
+  int64_t count() const { return outer * channels * inner; }
+  int64_t per_channel() const { return outer * inner; }
+};
+
+// Mean and (biased) variance of each channel; safe where the mean is large against the deviation.
+void channel_moments(const float* x, const ChannelShape& shape, float* mean, float* variance);
+
+// sum[c] = sum of a; with `accumulate`, added to what is there.
+void channel_sums(const float* a, const ChannelShape& shape, bool accumulate, float* sum);
+// sum_ab[c] = sum of a * b.
+void channel_products(const float* a, const float* b, const ChannelShape& shape, bool accumulate,
+                      float* sum_ab);
+// Both in one pass over the memory.
+void channel_sums_and_products(const float* a, const float* b, const ChannelShape& shape,
+                               float* sum_a, float* sum_ab);
+
+// Calls body(channel, index) for every value. Values must not depend on each other.
+template <typename Body>
+void for_each_value(const ChannelShape& shape, const Body& body) {
+  const int64_t channels = shape.channels;
+  const int64_t inner = shape.inner;
+  if (inner == 1) {
+    const int64_t grain = kParallelGrain / std::max<int64_t>(channels, 1) + 1;
+    parallel_for(shape.outer, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+#pragma omp simd
+        for (int64_t c = 0; c < channels; ++c) body(c, row * channels + c);
+      }
+    });
+    return;
+  }
+  const int64_t grain = kParallelGrain / std::max<int64_t>(inner, 1) + 1;
+  parallel_for(shape.outer * channels, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t plane = begin; plane < end; ++plane) {
+      const int64_t c = plane % channels;
+#pragma omp simd
+      for (int64_t i = plane * inner; i < (plane + 1) * inner; ++i) body(c, i);
+    }
+  });
+}
+
+}  // namespace caffe

@@ -1,0 +1,93 @@
+#include "caffe/layers/dropout.hpp"
+
+#include <algorithm>
+
+#include "caffe/core/parallel.hpp"
+#include "caffe/core/random.hpp"
+#include "caffe/core/simd.hpp"
+#include "caffe/layers/copies.hpp"
+
+namespace caffe {
+namespace {
+
+constexpr int64_t kGroups = 64;  // of four numbers, drawn side by side
+constexpr int64_t kValues = 4 * kGroups;
+
+// out[i] = in[i] * scale where the number drawn for element first + i is `threshold` or more, else
+// 0. `first` is a multiple of 4.
+CAFFE_WIDE
+void drop_values(const float* in, float* out, int64_t count, int64_t first, uint64_t key,
+                 uint64_t sequence, uint32_t threshold, float scale) {
+  for (int64_t begin = 0; begin < count; begin += kValues) {
+    uint32_t numbers[kValues];
+    const uint64_t group = static_cast<uint64_t>(first + begin) / 4;
+#pragma omp simd
+    for (int64_t j = 0; j < kGroups; ++j) {
+      const PhiloxBlock drawn = random_group(key, sequence, group + static_cast<uint64_t>(j));
+      for (int64_t k = 0; k < 4; ++k) numbers[4 * j + k] = drawn[k];
+    }
+    const int64_t length = std::min(kValues, count - begin);
+#pragma omp simd
+    for (int64_t i = 0; i < length; ++i) {
+      out[begin + i] = numbers[i] >= threshold ? in[begin + i] * scale : 0.0f;
+    }
+  }
+}
+
+}  // namespace
+
+DropoutLayer::DropoutLayer(const DropoutOptions& options) : options_(options) {
+  require(options.ratio > 0 && options.ratio < 1, "dropout_ratio is ", options.ratio,
+          ", needs to be between 0 and 1, both excluded");
+  last_.train = false;
+}
+
+std::vector<Shape> DropoutLayer::reshape(const std::vector<Shape>& bottoms) {
+  check_count("bottoms", bottoms.size(), 1, 1);
+  return {bottoms[0]};
+}
+
+Needs DropoutLayer::needs(const Propagation&) const {
+  return no_needs(1, 1);
+}
+
+Traits DropoutLayer::traits() const {
+  Traits traits;
+  traits.cheap = true;
+  traits.forward_in_place = true;
+  traits.backward_in_place = true;
+  traits.batch_axis = BatchAxis::Independent;
+  traits.error_factor = 1 / (1 - options_.ratio);
+  return traits;
+}
+
+void DropoutLayer::drop(const Tensor& from, const Tensor& to, const ForwardContext& context) const {
+  if (!context.train) {
+    copy_unless_shared(from, to);
+    return;
+  }
+  const double range = 4294967296.0;  // 2^32: numbers are below it
+  const auto threshold = static_cast<uint32_t>(static_cast<double>(options_.ratio) * range);
+  const float scale = 1 / (1 - options_.ratio);
+  const float* in = from.data();
+  float* out = to.data();
+  const int64_t count = from.count();
+  const int64_t blocks = (count + kValues - 1) / kValues;
+  parallel_for(blocks, kParallelGrain / kValues, [=](int64_t begin, int64_t end) {
+    const int64_t first = begin * kValues;
+    const int64_t length = std::min(end * kValues, count) - first;
+    drop_values(in + first, out + first, length, first, context.random_key, context.forward_count,
+                threshold, scale);
+  });
+}
+
+void DropoutLayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) {
+  if (context.save_for_backward) last_ = context;
+  drop(src[0], dst[0], context);
+}
+
+void DropoutLayer::backward(const BackwardArguments& arguments) {
+  if (arguments.diff_src[0].defined()) drop(arguments.diff_dst[0], arguments.diff_src[0], last_);
+}
+
+}  // namespace caffe

@@ -1,0 +1,68 @@
+#include "caffe/layers/relu.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "caffe/core/parallel.hpp"
+
+namespace caffe {
+
+std::vector<Shape> ReLULayer::reshape(const std::vector<Shape>& bottoms) {
+  check_count("bottoms", bottoms.size(), 1, 1);
+  return {bottoms[0]};
+}
+
+Needs ReLULayer::needs(const Propagation& propagation) const {
+  Needs needs = no_needs(1, 1);
+  if (propagation.bottoms[0]) {
+    (reads_bottom() ? needs.bottoms : needs.tops)[0].quality = Quality::Sign;
+  }
+  return needs;
+}
+
+Traits ReLULayer::traits() const {
+  Traits traits;
+  traits.cheap = true;
+  traits.forward_in_place = !reads_bottom();
+  traits.backward_in_place = true;
+  traits.batch_axis = BatchAxis::Independent;
+  traits.error_factor = std::max(1.0f, std::abs(options_.negative_slope));
+  return traits;
+}
+
+void ReLULayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext&) {
+  const float* x = src[0].data();
+  float* y = dst[0].data();
+  const float slope = options_.negative_slope;
+  // The comparison lets NaN through. A slope of 0 must give +0, not -0: zeros are what compresses.
+  parallel_for(src[0].count(), kParallelGrain, [=](int64_t begin, int64_t end) {
+    if (slope == 0) {
+      for (int64_t i = begin; i < end; ++i) y[i] = x[i] <= 0 ? 0.0f : x[i];
+    } else {
+      for (int64_t i = begin; i < end; ++i) y[i] = x[i] <= 0 ? slope * x[i] : x[i];
+    }
+  });
+}
+
+void ReLULayer::backward(const BackwardArguments& arguments) {
+  if (!arguments.diff_src[0].defined()) return;
+  const Tensor& sign = reads_bottom() ? arguments.src[0] : arguments.dst[0];
+  const float* dy = arguments.diff_dst[0].data();
+  float* dx = arguments.diff_src[0].data();
+  const float slope = options_.negative_slope;
+  if (sign.is_mask()) {
+    const uint64_t* words = sign.mask_words();
+    parallel_for(sign.count(), kParallelGrain, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        dx[i] = (words[i / 64] >> (i % 64) & 1) != 0 ? dy[i] : slope * dy[i];
+      }
+    });
+    return;
+  }
+  const float* s = sign.data();
+  parallel_for(sign.count(), kParallelGrain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) dx[i] = s[i] > 0 ? dy[i] : slope * dy[i];
+  });
+}
+
+}  // namespace caffe

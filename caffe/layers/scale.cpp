@@ -1,0 +1,113 @@
+#include "caffe/layers/scale.hpp"
+
+#include <cmath>
+
+namespace caffe {
+
+std::vector<Shape> ScaleLayer::reshape(const std::vector<Shape>& bottoms) {
+  check_count("bottoms", bottoms.size(), 1, 2);
+  const Shape& x = bottoms[0];
+  bottoms_ = bottoms.size();
+  if (own_factors()) {
+    require(options_.num_axes >= -1, "num_axes is ", options_.num_axes, ", needs -1 or more");
+    axis_ = x.empty() ? 0 : canonical_axis(options_.axis, x.size());
+    factor_axes_ =
+        options_.num_axes == -1 ? x.size() - axis_ : static_cast<size_t>(options_.num_axes);
+    require(axis_ + factor_axes_ <= x.size(), "axis ", options_.axis, " and num_axes ",
+            options_.num_axes, " reach past the ", x.size(), " axes of the bottom");
+  } else {
+    const Shape& factors = bottoms[1];
+    axis_ = factors.empty() ? 0 : canonical_axis(options_.axis, x.size());
+    factor_axes_ = factors.size();
+    require(axis_ + factor_axes_ <= x.size() &&
+                std::equal(factors.begin(), factors.end(), x.begin() + axis_),
+            "bottom 1 is ", shape_string(factors), ", which does not match bottom 0, ",
+            shape_string(x), ", from axis ", axis_, " on");
+  }
+  const Shape factors(x.begin() + axis_, x.begin() + axis_ + factor_axes_);
+  if (parameters.empty()) {
+    if (own_factors()) parameters.push_back(std::make_shared<Parameter>(factors));
+    if (options_.bias_term) parameters.push_back(std::make_shared<Parameter>(factors));
+  }
+  for (const auto& parameter : parameters) {
+    require(parameter->data.shape() == factors, "bottom ", shape_string(x), " needs parameters of ",
+            shape_string(factors), ", but they are ", shape_string(parameter->data.shape()));
+  }
+  return {x};
+}
+
+Needs ScaleLayer::needs(const Propagation& propagation) const {
+  Needs needs = no_needs(bottoms_, 1);
+  if (own_factors()) {
+    if (propagation.parameters[0]) needs.bottoms[0] = {Quality::Bounded, BoundRule::Normalised};
+  } else {
+    if (propagation.bottoms[0]) needs.bottoms[1] = {Quality::Bounded, BoundRule::Propagated};
+    if (propagation.bottoms[1]) needs.bottoms[0] = {Quality::Bounded, BoundRule::Propagated};
+  }
+  return needs;
+}
+
+Traits ScaleLayer::traits() const {
+  Traits traits;
+  traits.cheap = true;
+  traits.forward_in_place = true;
+  traits.backward_in_place = true;
+  // Parameters must not run along the batch; a second bottom must.
+  const bool along_batch = axis_ == 0 && factor_axes_ > 0;
+  const bool sliceable = own_factors() ? !along_batch : along_batch && !options_.bias_term;
+  traits.batch_axis = sliceable ? BatchAxis::Independent : BatchAxis::Coupled;
+  if (own_factors() && !parameters.empty()) {
+    const Tensor& factors = parameters[0]->data;
+    traits.error_factor = 0;
+    for (int64_t i = 0; i < factors.count(); ++i) {
+      traits.error_factor = std::max(traits.error_factor, std::abs(factors.data()[i]));
+    }
+  }
+  return traits;
+}
+
+ChannelShape ScaleLayer::channel_shape(const Shape& bottom) const {
+  return ChannelShape::of(bottom, axis_, factor_axes_);
+}
+
+void ScaleLayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext&) {
+  const float* x = src[0].data();
+  const float* s = own_factors() ? parameters[0]->data.data() : src[1].data();
+  float* y = dst[0].data();
+  const ChannelShape shape = channel_shape(src[0].shape());
+  if (options_.bias_term) {
+    const float* b = parameters[bias_index()]->data.data();
+    for_each_value(shape, [=](int64_t c, int64_t i) { y[i] = x[i] * s[c] + b[c]; });
+  } else {
+    for_each_value(shape, [=](int64_t c, int64_t i) { y[i] = x[i] * s[c]; });
+  }
+}
+
+void ScaleLayer::backward(const BackwardArguments& arguments) {
+  const Propagation& propagation = arguments.propagation;
+  const float* dy = arguments.diff_dst[0].data();
+  const ChannelShape shape = channel_shape(arguments.diff_dst[0].shape());
+  // Sums first: dx may be written over dy.
+  if (own_factors() && propagation.parameters[0]) {
+    Parameter& factors = *parameters[0];
+    float* ds = factors.gradient().data();
+    channel_products(dy, arguments.src[0].data(), shape, !factors.gradient_is_zero, ds);
+    factors.gradient_is_zero = false;
+  }
+  if (options_.bias_term && propagation.parameters[bias_index()]) {
+    Parameter& bias = *parameters[bias_index()];
+    float* db = bias.gradient().data();
+    channel_sums(dy, shape, !bias.gradient_is_zero, db);
+    bias.gradient_is_zero = false;
+  }
+  if (!own_factors() && arguments.diff_src[1].defined()) {
+    channel_products(dy, arguments.src[0].data(), shape, false, arguments.diff_src[1].data());
+  }
+  if (arguments.diff_src[0].defined()) {
+    const float* s = own_factors() ? parameters[0]->data.data() : arguments.src[1].data();
+    float* dx = arguments.diff_src[0].data();
+    for_each_value(shape, [=](int64_t c, int64_t i) { dx[i] = dy[i] * s[c]; });
+  }
+}
+
+}  // namespace caffe

@@ -1,0 +1,128 @@
+#include "caffe/store/activation_store.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "caffe/core/error.hpp"
+#include "caffe/core/parallel.hpp"
+
+namespace caffe {
+namespace {
+
+// A guess is given this much room before it is worth trying, and never less than a few pages.
+constexpr double kGuessMargin = 1.125;
+constexpr size_t kLeastGuess = 1 << 16;
+
+size_t guess_capacity(int64_t expected_bytes, size_t worst) {
+  if (expected_bytes <= 0) return worst;
+  return std::min(worst, kLeastGuess + static_cast<size_t>(expected_bytes * kGuessMargin));
+}
+
+}  // namespace
+
+int64_t StoredActivation::stored_bytes() const {
+  const size_t bytes = bytes_ ? bytes_->bytes() : tensor_.bytes();
+  return static_cast<int64_t>(bytes);
+}
+
+std::shared_ptr<StoredActivation> ActivationStore::save(const Tensor& tensor, Form form,
+                                                        double error_bound, bool keep_sign,
+                                                        int64_t expected_bytes) {
+  require(tensor.defined() && !tensor.is_mask(), "only float tensors can be stored");
+  auto stored = std::make_shared<StoredActivation>();
+  stored->form_ = form;
+  stored->shape_ = tensor.shape();
+  stored->raw_bytes_ = static_cast<int64_t>(tensor.bytes());
+  if (form == Form::Raw) {
+    stored->tensor_ = tensor;
+    if (tensor.block()->kind() == MemoryKind::RawActivations) {
+      tensor.block()->set_kind(MemoryKind::StoredActivations);
+    }
+    return stored;
+  }
+  if (form == Form::Sign) {
+    stored->tensor_ = pack_sign(tensor, MemoryKind::StoredActivations);
+    return stored;
+  }
+  sz::Options options;
+  options.error_bound = form == Form::Bounded ? error_bound : 0;
+  options.keep_sign = keep_sign;
+  options.row_length = tensor.axes() > 0 ? tensor.dim(tensor.axes() - 1) : 0;
+  stored->error_bound_ = options.error_bound;
+
+  const size_t worst =
+      sz::max_compressed_size(static_cast<size_t>(tensor.count()), tensor.axes());
+  size_t capacity = guess_capacity(expected_bytes, worst);
+  for (;;) {
+    auto block = Arena::instance().allocate(capacity, MemoryKind::StoredActivations);
+    const size_t bytes =
+        sz::compress(context_, tensor.data(), tensor.shape(), options,
+                     reinterpret_cast<uint8_t*>(block->data()), capacity, &stored->statistics_);
+    if (bytes > 0) {
+      block->shrink(bytes);
+      stored->bytes_ = std::move(block);
+      return stored;
+    }
+    if (capacity == worst) throw Error("the compressor ran past its own worst case");
+    capacity = worst;
+  }
+}
+
+Tensor ActivationStore::restore(const StoredActivation& stored) {
+  if (!stored.bytes_) return stored.tensor_;
+  Tensor tensor = Tensor::make(stored.shape_, MemoryKind::RawActivations);
+  sz::decompress(context_, reinterpret_cast<const uint8_t*>(stored.bytes_->data()),
+                 stored.bytes_->bytes(), tensor.data(), static_cast<size_t>(tensor.count()));
+  return tensor;
+}
+
+Tensor pack_sign(const Tensor& tensor, MemoryKind kind) {
+  Tensor mask = Tensor::make(tensor.shape(), kind, DType::Mask);
+  const float* x = tensor.data();
+  uint64_t* words = mask.mask_words();
+  const int64_t count = tensor.count();
+  parallel_for((count + 63) / 64, kParallelGrain / 64, [=](int64_t begin, int64_t end) {
+    for (int64_t word = begin; word < end; ++word) {
+      const int64_t first = word * 64;
+      const int64_t length = std::min<int64_t>(64, count - first);
+      uint64_t bits = 0;
+      for (int64_t i = 0; i < length; ++i) {
+        bits |= static_cast<uint64_t>(x[first + i] > 0) << i;
+      }
+      words[word] = bits;
+    }
+  });
+  return mask;
+}
+
+sz::Statistics statistics_of(const Tensor& tensor) {
+  const float* x = tensor.data();
+  uint64_t nonzeros = 0;
+  double sum = 0;
+  double squares = 0;
+  float least = std::numeric_limits<float>::infinity();
+  float most = -least;
+#pragma omp parallel for simd schedule(static) \
+    reduction(+ : nonzeros, sum, squares) reduction(min : least) reduction(max : most)
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    const float value = std::abs(x[i]) <= std::numeric_limits<float>::max() ? x[i] : 0.0f;
+    nonzeros += value != 0;
+    sum += value;
+    squares += static_cast<double>(value) * value;
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  sz::Statistics statistics;
+  statistics.count = static_cast<uint64_t>(tensor.count());
+  statistics.nonzeros = nonzeros;
+  statistics.sum = sum;
+  statistics.sum_squares = squares;
+  if (tensor.count() > 0) {
+    statistics.min = least;
+    statistics.max = most;
+  }
+  return statistics;
+}
+
+}  // namespace caffe

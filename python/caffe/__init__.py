@@ -1,0 +1,33 @@
+"""COMET: a Caffe-compatible framework that trains CNNs in a fraction of the activation memory.
+
+The names here are pycaffe's: nets, solvers, layers in Python, modes and seeds.
+"""
+
+from caffe._core import Error, num_threads, set_num_threads
+from caffe.layers.base import Layer
+from caffe.layers.factory import layer_types as layer_type_list
+from caffe.mode import set_device, set_mode_cpu, set_mode_gpu
+from caffe.net import Net
+from caffe.proto.caffe_pb2 import TEST, TRAIN
+from caffe.random_seed import set_random_seed
+from caffe.solver import SGDSolver, get_solver
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "TEST",
+    "TRAIN",
+    "Error",
+    "Layer",
+    "Net",
+    "SGDSolver",
+    "__version__",
+    "get_solver",
+    "layer_type_list",
+    "num_threads",
+    "set_device",
+    "set_mode_cpu",
+    "set_mode_gpu",
+    "set_num_threads",
+    "set_random_seed",
+]

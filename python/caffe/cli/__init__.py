@@ -1,0 +1,1 @@
+"""The command `caffe`: one module a subcommand, `main` chooses."""

@@ -1,0 +1,57 @@
+"""Flags and checks that several subcommands share."""
+
+from __future__ import annotations
+
+from caffe.cli.flags import Flag, Flags, UsageError
+from caffe.file_kind import require_file
+from caffe.mode import set_mode_gpu
+
+SOLVER = Flag("solver", "", "solver prototxt")
+MODEL = Flag("model", "", "net prototxt")
+WEIGHTS = Flag("weights", "", ".caffemodel files to start from, separated by commas")
+GPU = Flag("gpu", "", "ids of GPUs, or all; this build runs on the CPU")
+ITERATIONS = Flag("iterations", 50, "number of iterations")
+LEVEL = Flag("level", 0, "level of the net, for include and exclude rules")
+STAGE = Flag("stage", "", "stages of the net, separated by commas")
+
+
+def required(flags: Flags, name: str, what: str) -> str:
+    """Return the value of a flag that must name a file, and make sure that the file is there.
+
+    Raises:
+        UsageError: the flag was not given.
+        FileNotFoundError, ValueError: there is no such file.
+    """
+    path = flags.text(name)
+    if not path:
+        raise UsageError(f"flag -{name} is needed: {what}")
+    require_file(path, name)
+    return path
+
+
+def no_arguments(flags: Flags) -> None:
+    """Refuse words that are no flags.
+
+    Raises:
+        UsageError: there are some.
+    """
+    if flags.arguments:
+        raise UsageError(f"unexpected argument '{flags.arguments[0]}'; flags start with a dash")
+
+
+def warn_about_gpu(flags: Flags) -> None:
+    """Say that -gpu does nothing in a CPU build; once, whoever else asks for the GPU."""
+    if flags.text("gpu"):
+        set_mode_gpu()
+
+
+def positive(flags: Flags, name: str) -> int:
+    """Return a flag's value, which must be 1 or more.
+
+    Raises:
+        UsageError: it is not.
+    """
+    value = flags.number(name)
+    if value < 1:
+        raise UsageError(f"flag -{name} is {value}, needs to be 1 or more")
+    return value

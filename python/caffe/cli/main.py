@@ -1,0 +1,108 @@
+"""The console entry `caffe`, also `python -m caffe`."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from caffe.cli.flags import UsageError, describe, parse
+from caffe.names import suggestion
+
+#: Subcommand -> (module, what it does). Modules are imported when called: starting stays quick.
+COMMANDS = {
+    "train": ("caffe.cli.train", "train a net, or fine-tune one"),
+    "test": ("caffe.cli.test", "score a net on its data"),
+    "time": ("caffe.cli.time", "measure the time each layer of a net takes"),
+    "device_query": ("caffe.cli.device_query", "show what this machine offers"),
+    "prepare": ("caffe.cli.prepare", "make databases of images, and means of them"),
+}
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a subcommand.
+
+    Args:
+        arguments: the command line without the program's name; None takes the process's.
+
+    Returns:
+        The exit status: 0, or 1 after one line on standard error that says what is wrong.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    verbose = os.environ.get("CAFFE_TRACEBACK", "") not in ("", "0")
+    verbose |= any(word.lstrip("-") == "verbose" and word.startswith("-") for word in words)
+    words = [word for word in words if word not in ("-verbose", "--verbose")]
+    try:
+        return _run(words)
+    except KeyboardInterrupt:
+        _complain("interrupted", verbose)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of standard output is gone (`caffe help | head`). Python would complain again
+        # when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        _complain(_one_line(error), verbose)
+        return 1
+
+
+def _run(words: list[str]) -> int:
+    if not words or words[0].lstrip("-") in ("help", "h"):
+        print(_help(words[1] if len(words) > 1 else ""))
+        return 0 if words else 1
+    command = words.pop(0)
+    if command.lstrip("-") == "version":
+        print(importlib.import_module("caffe").__version__)
+        return 0
+    if command not in COMMANDS:
+        raise UsageError(f"unknown command '{command}'{suggestion(command, COMMANDS)}")
+    if any(word in ("-help", "--help", "-h") for word in words):
+        print(_help(command))
+        return 0
+    module = importlib.import_module(COMMANDS[command][0])
+    if command == "prepare":
+        return int(module.run_words(words))
+    return int(module.run(parse(words, module.FLAGS)))
+
+
+def _help(command: str) -> str:
+    if command in COMMANDS:
+        module = importlib.import_module(COMMANDS[command][0])
+        usage = getattr(module, "USAGE", f"caffe {command} FLAGS")
+        flags = describe(module.FLAGS)
+        return f"usage: {usage}\n{COMMANDS[command][1]}\n" + (f"\n{flags}" if flags else "")
+    if command:
+        raise UsageError(f"unknown command '{command}'{suggestion(command, COMMANDS)}")
+    lines = [f"  {name:<14} {what}" for name, (_, what) in COMMANDS.items()]
+    return (
+        "usage: caffe COMMAND FLAGS\n\n" + "\n".join(lines) + "\n\n"
+        "caffe help COMMAND lists a command's flags. --verbose (or CAFFE_TRACEBACK=1) shows where\n"
+        "an error comes from."
+    )
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    if isinstance(error, KeyError):
+        text = text.strip("'\"")
+    if isinstance(error, MemoryError):
+        return f"out of memory{': ' + text if text else ''}; lower batch_size or compress more"
+    return text or type(error).__name__
+
+
+def _complain(message: str, verbose: bool) -> None:
+    try:
+        if verbose:
+            traceback.print_exc()
+        print(f"caffe: error: {message}", file=sys.stderr, flush=True)
+    except OSError:
+        # Nobody reads standard error any more; the exit status has to say it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Data sources: records, databases, transformation and prefetching."""

@@ -1,0 +1,287 @@
+"""Error bounds: how wrong each kept activation may be.
+
+FIXED takes the bound from prototxt. ADAPTIVE sets it so that the error which compression causes in a
+layer's weight gradient has a standard deviation of sigma_factor times the mean momentum of its
+weights (the COMET paper's rule; docs/error-bounds.md derives the form used here):
+
+    eb = sqrt(3) * sigma / (rms(dy) * sqrt(N * P * R)),    sigma = sigma_factor * m
+
+N * P products summed in one weight gradient, R the share of non-zeros, m the mean momentum in units of
+the gradient. Knows statistics and bounds, not tensors' lives or the wire format.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from caffe._core import Tensor
+from caffe._core.layers import BoundRule
+from caffe._core.store import Form, Statistics, StoredActivation, statistics_of
+from caffe.memory_plan import BackwardReader, SavedValue
+from caffe.proto import caffe_pb2 as pb
+
+Compression = pb.CompressionParameter
+
+#: Share of a new measurement in a smoothed statistic.
+SMOOTHING = 0.5
+#: A refresh moves a bound by at most this factor: one odd batch must not rule until the next.
+MOST_CHANGE = 4.0
+#: Values that reach the data gradient otherwise than normalised get the cap over this.
+PROPAGATED_DIVISOR = 3.0
+#: No bound falls below this share of the non-zeros' std: float32 itself is not much finer.
+LEAST_SHARE = 1e-6
+
+
+def nonzero_std(statistics: Statistics) -> float:
+    """Return the standard deviation of the non-zero values; 0 where there are none."""
+    if statistics.nonzeros == 0:
+        return 0.0
+    mean = statistics.sum / statistics.nonzeros
+    return math.sqrt(max(statistics.sum_squares / statistics.nonzeros - mean * mean, 0.0))
+
+
+def fixed_bound(compression: pb.CompressionParameter, statistics: Statistics) -> float:
+    """Absolute bound that error_bound means for data of these statistics.
+
+    A value without spread (all zeros, one constant) gets bound 0: it costs nothing to keep exactly.
+    """
+    if compression.bound_type == Compression.ABS:
+        return compression.error_bound
+    if compression.bound_type == Compression.REL:
+        return compression.error_bound * (statistics.max - statistics.min)
+    return compression.error_bound * nonzero_std(statistics)
+
+
+def gradient_bound(
+    sigma: float, rms_gradient: float, terms: int, nonzero_share: float
+) -> float | None:
+    """Bound that gives the weight gradient an error of standard deviation `sigma`.
+
+    Args:
+        sigma: wanted standard deviation, in units of the gradient.
+        rms_gradient: root mean square of the output's gradient over batch and positions.
+        terms: products summed in one weight gradient, N * P.
+        nonzero_share: R, the share of inputs that are not exactly zero.
+
+    Returns:
+        The bound, or None where the statistics give none (a zero or a non-finite one among them).
+    """
+    noise = rms_gradient * math.sqrt(terms * nonzero_share)
+    if not (math.isfinite(sigma) and math.isfinite(noise)) or sigma <= 0 or noise <= 0:
+        return None
+    return math.sqrt(3.0) * sigma / noise
+
+
+def paper_bound(
+    sigma: float, a: float, mean_abs_gradient: float, batch: int, nonzero_share: float
+) -> float | None:
+    """Return the bound in the paper's form, sigma = a * mean|dy| * sqrt(N * R) * eb.
+
+    Returns None as gradient_bound() does.
+    """
+    noise = a * mean_abs_gradient * math.sqrt(batch * nonzero_share)
+    if not (math.isfinite(sigma) and math.isfinite(noise)) or sigma <= 0 or noise <= 0:
+        return None
+    return sigma / noise
+
+
+@dataclass
+class GradientStatistics:
+    """What one layer's backward passes showed since the last refresh, and smoothed before."""
+
+    sum_squares: float = 0.0  # of rms(dy), or mean|dy| with paper_a
+    passes: int = 0
+    terms: int = 0
+    batch: int = 0
+    magnitude: float = 0.0  # smoothed rms(dy) or mean|dy|
+    momentum: float = 0.0  # smoothed m
+
+    def take(self, momentum: float) -> None:
+        """Fold the passes seen since the last call into the smoothed figures."""
+        if self.passes:
+            self.magnitude = _smooth(self.magnitude, math.sqrt(self.sum_squares / self.passes))
+        self.momentum = _smooth(self.momentum, momentum)
+        self.sum_squares = 0.0
+        self.passes = 0
+
+
+@dataclass
+class ValueBound:
+    """The bound of one kept value, and the statistics of its content."""
+
+    bound: float | None = None  # None until the first refresh
+    nonzero_share: float = 0.0  # smoothed, as is std
+    std: float = 0.0
+    seen: Statistics | None = None  # of the last save
+
+
+@dataclass
+class Momentum:
+    """What the solver knows of one layer's weights at a refresh."""
+
+    mean: float  # mean momentum in units of the gradient; 0 where there is none
+    sharers: int = 1  # layers that share these weights
+
+
+def _smooth(old: float, new: float) -> float:
+    if not math.isfinite(new):
+        return old
+    return new if old == 0 else old + SMOOTHING * (new - old)
+
+
+@dataclass
+class ErrorBounds:
+    """Sets the bound of every value that is kept within one. Implements executor.BoundSource."""
+
+    iter_size: int = 1
+    values: dict[int, ValueBound] = field(default_factory=dict)  # by root value index
+    gradients: dict[int, GradientStatistics] = field(default_factory=dict)  # by layer index
+    collecting: bool = False  # in this iteration, at whose end the bounds are refreshed
+    _use_mean_abs: dict[int, bool] = field(default_factory=dict)  # by layer index
+
+    def watch(self, saved_values: Iterable[SavedValue]) -> None:
+        """Take note of the values to bound, once the plan is made."""
+        for saved in saved_values:
+            if saved.form != Form.BOUNDED:
+                continue
+            self.values.setdefault(saved.value.index, ValueBound())
+            for reader in saved.readers:
+                if _by_formula(reader):
+                    self.gradients.setdefault(reader.layer, GradientStatistics())
+                    self._use_mean_abs[reader.layer] = reader.compression.paper_a > 0
+
+    # -- what the executor asks and tells ----------------------------------------------------------
+
+    def bound(self, saved: SavedValue, tensor: Tensor) -> float:
+        """Absolute error bound for this value, about to be compressed."""
+        state = self.values[saved.value.index]
+        if state.bound is not None:
+            return state.bound
+        statistics = statistics_of(tensor)
+        return min(fixed_bound(reader.compression, statistics) for reader in saved.readers)
+
+    def saw_stored(self, saved: SavedValue, stored: StoredActivation) -> None:
+        """Keep the statistics that compressing gave."""
+        self.values[saved.value.index].seen = stored.statistics
+
+    def wants_gradient(self, layer: int) -> bool:
+        """Whether this backward pass should measure the layer's output gradient."""
+        return self.collecting and layer in self.gradients
+
+    def saw_gradient(self, layer: int, gradient: Tensor, terms: int) -> None:
+        """Measure the output gradient of a layer whose weights learn."""
+        statistics = self.gradients[layer]
+        magnitude = gradient.mean_abs() if self._use_mean_abs[layer] else gradient.rms()
+        statistics.sum_squares += magnitude * magnitude
+        statistics.passes += 1
+        statistics.terms = terms
+        statistics.batch = gradient.shape[0] if gradient.shape else 1
+
+    # -- refresh -----------------------------------------------------------------------------------
+
+    def refresh(
+        self, saved_values: Iterable[SavedValue], momentum_of: Callable[[int], Momentum]
+    ) -> None:
+        """Set every ADAPTIVE bound anew from what was seen since the last refresh.
+
+        Args:
+            saved_values: the plan's.
+            momentum_of: layer index -> what the solver knows of its weights.
+        """
+        sharers = {}
+        for layer, statistics in self.gradients.items():
+            momentum = momentum_of(layer)
+            statistics.take(momentum.mean)
+            sharers[layer] = momentum.sharers
+        for saved in saved_values:
+            if saved.form == Form.BOUNDED and any(map(_adaptive, saved.readers)):
+                self._refresh_value(saved, sharers)
+
+    def _refresh_value(self, saved: SavedValue, sharers: dict[int, int]) -> None:
+        state = self.values[saved.value.index]
+        if state.seen is None or state.seen.nonzeros == 0:
+            return  # nothing to go by: the old bound stays
+        state.std = _smooth(state.std, nonzero_std(state.seen))
+        share = state.seen.nonzeros / state.seen.count
+        state.nonzero_share = _smooth(state.nonzero_share, share)
+        bounds = [self._reader_bound(reader, state, sharers) for reader in saved.readers]
+        known = [bound for bound in bounds if bound is not None]
+        if len(known) < len(bounds):
+            return  # a reader without statistics: the old bound stays
+        bound = max(min(known), LEAST_SHARE * state.std)
+        if not math.isfinite(bound) or bound <= 0:
+            return
+        if state.bound is not None and state.bound > 0:
+            bound = min(max(bound, state.bound / MOST_CHANGE), state.bound * MOST_CHANGE)
+        state.bound = bound
+
+    def _reader_bound(
+        self, reader: BackwardReader, state: ValueBound, sharers: dict[int, int]
+    ) -> float | None:
+        compression = reader.compression
+        if compression.mode == Compression.FIXED:
+            assert state.seen is not None
+            return fixed_bound(compression, state.seen)
+        cap = compression.bound_cap * state.std
+        if reader.rule == BoundRule.NORMALISED:
+            return cap
+        if reader.rule == BoundRule.PROPAGATED:
+            return cap / PROPAGATED_DIVISOR
+        statistics = self.gradients[reader.layer]
+        sigma = compression.sigma_factor * statistics.momentum * math.sqrt(self.iter_size)
+        sigma /= math.sqrt(sharers[reader.layer])
+        if compression.paper_a > 0:
+            bound = paper_bound(
+                sigma,
+                compression.paper_a,
+                statistics.magnitude,
+                statistics.batch,
+                state.nonzero_share,
+            )
+        else:
+            bound = gradient_bound(
+                sigma, statistics.magnitude, statistics.terms, state.nonzero_share
+            )
+        return None if bound is None else min(bound, cap)
+
+
+def _adaptive(reader: BackwardReader) -> bool:
+    return reader.compression.mode == Compression.ADAPTIVE
+
+
+def _by_formula(reader: BackwardReader) -> bool:
+    return _adaptive(reader) and reader.rule == BoundRule.GRADIENT
+
+
+@dataclass
+class RefreshSchedule:
+    """When bounds are refreshed: after iterations 1, 2, 4, 8, ... and then every `interval`.
+
+    After a change of the learning rate the momentum holds the old rate for a while: no refresh for
+    3 / (1 - momentum) iterations, then one at once. Iterations count from 1.
+    """
+
+    interval: int
+    next: int = 1
+    last_rate: float | None = None
+
+    def rate_is(self, iteration: int, rate: float, momentum: float) -> None:
+        """Say which learning rate iteration `iteration` uses, before asking due()."""
+        if self.last_rate is not None and rate != self.last_rate and rate > 0:
+            change = abs(rate / self.last_rate - 1) if self.last_rate > 0 else math.inf
+            # Policies that creep (inv, poly, exp) change the rate all the time, by little.
+            if change > 0.05:
+                self.next = iteration + math.ceil(3 / max(1 - momentum, 1e-3))
+                self.last_rate = rate
+        else:
+            self.last_rate = rate
+
+    def due(self, iteration: int) -> bool:
+        """Whether bounds are refreshed at the end of this iteration."""
+        return iteration >= self.next
+
+    def done(self, iteration: int) -> None:
+        """Plan the next refresh after the one of this iteration."""
+        self.next = min(iteration * 2, iteration + self.interval)

@@ -1,0 +1,377 @@
+"""Runs the layers of a net and carries out its memory plan: who is alloted which buffer, and when it dies.
+
+Knows tensors, forms and steps. Names, prototxt and the pycaffe API are net.py's; bounds are
+error_bound.py's; what is kept how is memory_plan.py's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from caffe._core import Error, MemoryKind, Tensor, memory
+from caffe._core.layers import ForwardContext, Propagation, Quality
+from caffe._core.store import ActivationStore, Form, StoredActivation
+from caffe.graph import Graph, Node, Value
+from caffe.layers.base import LayerLike
+from caffe.memory_plan import LayerFacts, MemoryPlan, SavedValue
+
+_NOTHING = Tensor()
+
+
+class BoundSource(Protocol):
+    """Where the executor gets error bounds, and whom it tells what it saw."""
+
+    def bound(self, saved: SavedValue, tensor: Tensor) -> float:
+        """Absolute error bound for this value, about to be compressed."""
+
+    def saw_stored(self, saved: SavedValue, stored: StoredActivation) -> None:
+        """The value was stored so."""
+
+    def wants_gradient(self, layer: int) -> bool:
+        """Whether saw_gradient() should be called in this backward pass."""
+
+    def saw_gradient(self, layer: int, gradient: Tensor, terms: int) -> None:
+        """The gradient of the layer's first top; `terms` as Layer.gradient_terms()."""
+
+
+@dataclass
+class Slot:
+    """The buffers of one value, as they are right now."""
+
+    shape: tuple[int, ...] = ()
+    data: Tensor | None = None  # of root values only
+    diff: Tensor | None = None
+    stored: StoredActivation | None = None  # of root values only
+    expected_bytes: int = 0  # compressed size the last time
+
+
+@dataclass
+class StoredReport:
+    """What keeping one value cost in the last forward pass."""
+
+    saved: SavedValue
+    raw_bytes: int
+    stored_bytes: int
+    error_bound: float
+    nonzero_share: float | None  # None where nobody counted
+
+
+@dataclass
+class RuntimeLayer:
+    """A layer with what the net decided about it."""
+
+    node: Node
+    layer: LayerLike
+    facts: LayerFacts
+    propagation: Propagation
+    random_key: int
+    bottom_shapes: list[tuple[int, ...]] = field(default_factory=list)
+    always_reshape: bool = False
+
+
+class Executor:
+    """Forward and backward over a graph, one layer at a time."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        layers: list[RuntimeLayer],
+        *,
+        train: bool,
+        saves: bool,
+        bounds: BoundSource | None = None,
+    ) -> None:
+        """Start without buffers and without a plan; set `plan` before running."""
+        self.graph = graph
+        self.layers = layers
+        self.train = train
+        self.saves = saves
+        self.bounds = bounds
+        self.plan: MemoryPlan
+        self.slots = [Slot() for _ in graph.values]
+        self.forward_count = 0  # training passes, which number the random draws
+        self.reports: dict[int, StoredReport] = {}  # by root index, of the last forward pass
+        self.own_bytes = 0  # what layers themselves kept in the last forward pass
+        self._store = ActivationStore()
+
+    # -- buffers ---------------------------------------------------------------------------------
+
+    def data(self, value: Value, *, allocate: bool = False) -> Tensor:
+        """Return the values of `value`, under its own shape; caffe.Error once they are released."""
+        root = self.slots[self.plan.roots[value.index].index]
+        if root.data is None:
+            if not (allocate or self.plan.retains_all or self._is_kept(value)):
+                raise Error(
+                    f"blob '{value.name}' is not in memory any more: under compression a blob is "
+                    f"released after its last use; to keep it readable, add "
+                    f'compression_param {{ keep: "{value.name}" }} to the solver'
+                )
+            root.data = Tensor(self.slots[value.index].shape, self._data_kind(value))
+            root.data.zero()
+        return root.data.reshaped(self.slots[value.index].shape)
+
+    def diff(self, value: Value) -> Tensor:
+        """Return the gradient of `value`, zeros where none was computed yet."""
+        slot = self.slots[value.index]
+        if slot.diff is None:
+            if not self.plan.retains_all and not self._is_kept(value):
+                raise Error(
+                    f"the gradient of blob '{value.name}' is not in memory: under compression "
+                    "gradients of blobs are released once used; use mode: NONE to read them"
+                )
+            slot.diff = self._new_diff(value)
+            slot.diff.zero()
+        return slot.diff
+
+    def release_all(self) -> None:
+        """Let go of every buffer that is not the user's to fill."""
+        for slot, value in zip(self.slots, self.graph.values):
+            if self.graph.nodes[value.producer].type != "Input":
+                _drop(slot.data)
+                slot.data = None
+            slot.diff = slot.stored = None
+        for layer in self.layers:
+            layer.layer.drop_saved()
+
+    def set_shape(self, value: Value, shape: Sequence[int]) -> None:
+        """Give a value a shape; buffers of another size are let go."""
+        slot = self.slots[value.index]
+        new_shape = tuple(int(size) for size in shape)
+        if new_shape == slot.shape:
+            return
+        slot.shape = new_shape
+        slot.data = slot.diff = None
+        slot.expected_bytes = 0
+
+    def _is_kept(self, value: Value) -> bool:
+        return self.plan.roots[value.index].index in self.plan.kept
+
+    def _data_kind(self, value: Value) -> MemoryKind:
+        source = not self.graph.nodes[value.producer].bottoms
+        return MemoryKind.DATA if source else MemoryKind.RAW_ACTIVATIONS
+
+    def _new_diff(self, value: Value) -> Tensor:
+        return Tensor(self.slots[value.index].shape, MemoryKind.GRADIENTS)
+
+    # -- forward ---------------------------------------------------------------------------------
+
+    def reshape(self, index: int) -> None:
+        """Bring the shapes of a layer's tops up to date with its bottoms."""
+        layer = self.layers[index]
+        shapes = [self.slots[value.index].shape for value in layer.node.bottoms]
+        is_source = not layer.node.bottoms
+        if shapes == layer.bottom_shapes and not (layer.always_reshape or is_source):
+            return
+        with LayerErrors(layer.node):
+            tops = layer.layer.reshape(shapes)
+        layer.bottom_shapes = shapes
+        if len(tops) != len(layer.node.tops):
+            raise ValueError(
+                f"{_where(layer.node)}: has {len(layer.node.tops)} tops, makes {len(tops)}"
+            )
+        for value, shape in zip(layer.node.tops, tops):
+            self.set_shape(value, shape)
+
+    def forward(self, start: int, end: int) -> list[float]:
+        """Run layers start..end (inclusive); returns the milliseconds that each took."""
+        if self.train and self.saves:
+            self.forward_count += 1
+        self.reports.clear()
+        self.own_bytes = 0
+        return [self._forward_layer(index) for index in range(start, end + 1)]
+
+    def _forward_layer(self, index: int) -> float:
+        layer = self.layers[index]
+        node = layer.node
+        step = self.plan.forward[index]
+        memory.set_scope(node.name)
+        self.reshape(index)
+        src = [self.data(value) for value in node.bottoms]
+        for root in step.save_before:
+            self._save(root)
+        dst = self._tops(layer, src, step.in_place)
+        context = ForwardContext(
+            train=self.train,
+            save_for_backward=self.saves and layer.facts.runs_backward,
+            random_key=layer.random_key,
+            forward_count=max(self.forward_count - 1, 0),
+        )
+        began = time.perf_counter()
+        if not layer.facts.traits.alias:
+            with LayerErrors(node):
+                layer.layer.forward(src, dst, context)
+        took = time.perf_counter() - began
+        self.own_bytes += layer.layer.saved_bytes()
+        del src, dst
+        for root in step.save_after:
+            self._save(root)
+        for root in step.release:
+            _drop(self.slots[root.index].data)
+            self.slots[root.index].data = None
+        return took * 1e3
+
+    def _tops(self, layer: RuntimeLayer, src: list[Tensor], in_place: bool) -> list[Tensor]:
+        if layer.facts.traits.alias:
+            return []
+        for position, value in enumerate(layer.node.tops):
+            slot = self.slots[value.index]
+            if position == 0 and in_place:
+                slot.data = src[0].reshaped(slot.shape)
+            elif slot.data is None or not (self.plan.retains_all or self._is_kept(value)):
+                slot.data = Tensor(slot.shape, self._data_kind(value))
+        return [self.data(value) for value in layer.node.tops]
+
+    def _save(self, root: Value) -> None:
+        slot = self.slots[root.index]
+        saved = self.plan.saved[root.index]
+        assert slot.data is not None
+        bound = 0.0
+        if saved.form == Form.BOUNDED:
+            assert self.bounds is not None
+            bound = self.bounds.bound(saved, slot.data)
+        stored = self._store.save(
+            slot.data, saved.form, bound, saved.keep_sign, slot.expected_bytes
+        )
+        slot.stored = stored
+        slot.expected_bytes = stored.stored_bytes
+        if saved.form == Form.BOUNDED and self.bounds is not None:
+            self.bounds.saw_stored(saved, stored)
+        statistics = stored.statistics
+        self.reports[root.index] = StoredReport(
+            saved,
+            stored.raw_bytes,
+            stored.stored_bytes,
+            bound,
+            statistics.nonzeros / statistics.count if statistics.count else None,
+        )
+
+    # -- backward --------------------------------------------------------------------------------
+
+    def seed_losses(self) -> None:
+        """Set the gradient of each loss top to its weight."""
+        for node in self.graph.nodes:
+            for value, weight in zip(node.tops, node.loss_weights):
+                if weight:
+                    slot = self.slots[value.index]
+                    if slot.diff is None:
+                        slot.diff = self._new_diff(value)
+                    slot.diff.numpy().fill(weight)
+
+    def backward(self, start: int, end: int) -> list[tuple[int, float]]:
+        """Run layers start..end (start >= end, inclusive) that have a backward pass.
+
+        Returns (layer, milliseconds) of each.
+        """
+        return [
+            (index, self._backward_layer(index))
+            for index in range(start, end - 1, -1)
+            if self.layers[index].facts.runs_backward
+        ]
+
+    def _backward_layer(self, index: int) -> float:
+        layer = self.layers[index]
+        node = layer.node
+        facts = layer.facts
+        memory.set_scope(node.name)
+        src = self._read(node.bottoms, facts.needs.bottoms)
+        dst = self._read(node.tops, facts.needs.tops)
+        diff_dst = [self._top_diff(value) for value in node.tops]
+        if self.bounds is not None and diff_dst and self.bounds.wants_gradient(index):
+            self.bounds.saw_gradient(index, diff_dst[0], layer.layer.gradient_terms())
+        diff_src = self._bottom_diffs(layer, diff_dst)
+        began = time.perf_counter()
+        if not (facts.traits.alias and len(node.tops) == 1):
+            with LayerErrors(node):
+                layer.layer.backward(src, dst, diff_dst, diff_src, layer.propagation)
+        took = time.perf_counter() - began
+        del src, dst, diff_dst, diff_src
+        if not self.plan.retains_all:
+            self._release_after_backward(layer)
+        return took * 1e3
+
+    def _read(self, values: list[Value], needs: Sequence[object]) -> list[Tensor]:
+        """Return the tensors that backward needs, restored where they were compressed."""
+        tensors = []
+        for value, need in zip(values, needs):
+            if need.quality == Quality.NOTHING:  # type: ignore[attr-defined]
+                tensors.append(_NOTHING)
+                continue
+            slot = self.slots[self.plan.roots[value.index].index]
+            if slot.data is None and slot.stored is not None:
+                slot.data = self._store.restore(slot.stored)
+                if slot.stored.form != Form.RAW:
+                    slot.stored = None
+            tensors.append(self.data(value))
+        return tensors
+
+    def _top_diff(self, value: Value) -> Tensor:
+        slot = self.slots[value.index]
+        if slot.diff is None:  # no reader passed a gradient on
+            slot.diff = self._new_diff(value)
+            slot.diff.zero()
+        return slot.diff
+
+    def _bottom_diffs(self, layer: RuntimeLayer, diff_dst: list[Tensor]) -> list[Tensor]:
+        tensors = []
+        view = layer.facts.traits.alias and len(layer.node.tops) == 1
+        in_place = self.plan.backward[layer.node.index].in_place
+        for position, value in enumerate(layer.node.bottoms):
+            slot = self.slots[value.index]
+            if not layer.propagation.bottoms[position]:
+                tensors.append(_NOTHING)
+                continue
+            if position == 0 and (view or in_place) and diff_dst[0].count == _count(slot.shape):
+                slot.diff = diff_dst[0].reshaped(slot.shape)
+            elif slot.diff is None or not self.plan.retains_all:
+                slot.diff = self._new_diff(value)
+            tensors.append(slot.diff)
+        return tensors
+
+    def _release_after_backward(self, layer: RuntimeLayer) -> None:
+        layer.layer.drop_saved()
+        for value in layer.node.tops:
+            if not self._is_kept(value):
+                self.slots[value.index].diff = None
+        for root in self.plan.backward[layer.node.index].release:
+            slot = self.slots[root.index]
+            slot.stored = None
+            if root.index not in self.plan.kept:
+                _drop(slot.data)
+                slot.data = None
+
+
+def _count(shape: Sequence[int]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def _drop(tensor: Tensor | None) -> None:
+    """A buffer that Python still looks at stays alive: from here on it counts as Python's."""
+    if tensor is not None and tensor.pinned:
+        tensor.set_kind(MemoryKind.HELD_BY_PYTHON)
+
+
+def _where(node: Node) -> str:
+    return f"layer '{node.name}' ({node.type})"
+
+
+class LayerErrors:
+    """Puts the layer's name and type in front of what its code complains about."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        # What a user's own Python layer raises goes through as it is.
+        if self.node.type == "Python" or error is None:
+            return
+        if type(error) in (ValueError, Error):
+            raise type(error)(f"{_where(self.node)}: {error}") from error

@@ -1,0 +1,88 @@
+"""Makes a layer of a net from its LayerParameter: the table of all layer types.
+
+C++ layers come from `native`; built-in Python layers from the modules named here; type "Python" from
+the user's own module.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import cast
+
+from caffe.layers import native
+from caffe.layers.base import Layer, LayerLike, PythonLayer
+from caffe.layers.input import InputLayer
+from caffe.names import suggestion
+from caffe.proto import caffe_pb2 as pb
+
+#: Built-in layers in Python: type -> (module, class).
+PYTHON_TYPES = {
+    "Accuracy": ("caffe.layers.accuracy", "Accuracy"),
+    "Data": ("caffe.layers.data", "Data"),
+    "DummyData": ("caffe.layers.dummy_data", "DummyData"),
+}
+
+
+def layer_types() -> list[str]:
+    """Return the names of all layer types, sorted."""
+    return sorted([*native.MAKERS, *PYTHON_TYPES, "Input", "Python"])
+
+
+def make_layer(param: pb.LayerParameter, phase: int, random_seed: int) -> LayerLike:
+    """Make the layer that `param` describes.
+
+    Args:
+        param: the layer, in the current format.
+        phase: caffe.TRAIN or caffe.TEST.
+        random_seed: what the layer's random numbers follow from.
+
+    Raises:
+        ValueError: unknown type, or options that make no sense.
+        ImportError, AttributeError: the module or class of a Python layer cannot be found.
+    """
+    if param.type in native.MAKERS:
+        return cast(LayerLike, native.MAKERS[param.type](param, phase))
+    if param.type == "Input":
+        return InputLayer(param)
+    if param.type == "Python":
+        return _wrap(_user_class(param), param, phase, random_seed)
+    if param.type in PYTHON_TYPES:
+        module, name = PYTHON_TYPES[param.type]
+        return _wrap(getattr(importlib.import_module(module), name), param, phase, random_seed)
+    raise ValueError(f"unknown layer type '{param.type}'{suggestion(param.type, layer_types(), 0)}")
+
+
+def _user_class(param: pb.LayerParameter) -> Callable[[], Layer]:
+    options = param.python_param
+    if not options.module or not options.layer:
+        raise ValueError("python_param needs module and layer: the class and where to import it from")
+    try:
+        module = importlib.import_module(options.module)
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"cannot import module '{options.module}' ({error}); its folder must be in PYTHONPATH"
+        ) from error
+    if not hasattr(module, options.layer):
+        names = [name for name in vars(module) if not name.startswith("_")]
+        raise AttributeError(
+            f"module '{options.module}' has no class '{options.layer}'"
+            f"{suggestion(options.layer, names)}"
+        )
+    return cast(Callable[[], Layer], getattr(module, options.layer))
+
+
+def _wrap(
+    make: Callable[[], Layer], param: pb.LayerParameter, phase: int, random_seed: int
+) -> PythonLayer:
+    layer = make()
+    if not isinstance(layer, Layer):
+        raise ValueError(f"{type(layer).__name__} is not a layer; derive it from caffe.Layer")
+    if not hasattr(layer, "blobs"):
+        Layer.__init__(layer)  # a class whose __init__ did not call ours
+    layer.layer_param = param
+    layer.name = param.name
+    layer.phase = phase
+    layer.param_str = param.python_param.param_str
+    layer.random_seed = random_seed
+    return PythonLayer(layer, param)

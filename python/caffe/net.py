@@ -1,0 +1,574 @@
+"""Net, as pycaffe has it: made from prototxt, run with forward() and backward(), read through blobs.
+
+Puts the parts together: graph, layers, parameters and their sharing, memory plan, executor. The running
+itself is executor.py's.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from caffe import fillers, random_seed
+from caffe._core import Parameter, Tensor
+from caffe._core.layers import Need, Needs, Propagation
+from caffe.blob import Blob, ParameterBlob
+from caffe.error_bound import ErrorBounds
+from caffe.executor import Executor, LayerErrors, RuntimeLayer, StoredReport
+from caffe.graph import Graph, Node, Value, build_graph
+from caffe.layers.base import LayerLike, PythonLayer
+from caffe.layers.factory import make_layer
+from caffe.layers.parameters import parameter_fillers, parameter_specs
+from caffe.memory_plan import LayerFacts, make_plan
+from caffe.names import suggestion
+from caffe.proto import caffe_pb2 as pb
+from caffe.prototxt import read_net
+from caffe.snapshot import load_weights, save_weights
+from caffe.upgrade import upgrade_net
+
+FloatArray = npt.NDArray[np.float32]
+Compression = pb.CompressionParameter
+
+
+class ValueBlob(Blob):
+    """The last value of a blob of a net."""
+
+    def __init__(self, executor: Executor, value: Value) -> None:
+        """Show `value` as `executor` holds it."""
+        self._executor = executor
+        self._value = value
+
+    def _data_tensor(self) -> Tensor:
+        return self._executor.data(self._value)
+
+    def _diff_tensor(self) -> Tensor:
+        return self._executor.diff(self._value)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+        return self._executor.slots[self._value.index].shape
+
+    def reshape(self, *shape: int) -> None:
+        """Set the sizes of an input; other blobs follow at the next forward() or net.reshape()."""
+        sizes = [int(size) for size in shape]
+        producer = self._executor.layers[self._value.producer].layer
+        if hasattr(producer, "shapes"):
+            producer.shapes[self._value.top] = sizes
+        self._executor.set_shape(self._value, sizes)
+
+
+@dataclass
+class LearnedBlob:
+    """One learnable blob of the net: its parameter, who owns it and how it learns."""
+
+    parameter: Parameter
+    layer: int  # the first that uses it
+    spec: pb.ParamSpec
+    sharers: int = 1
+
+
+class Net:
+    """A network: layers, blobs and learnable parameters."""
+
+    def __init__(
+        self,
+        network: str | Path | pb.NetParameter,
+        *args: Any,
+        phase: int | None = None,
+        level: int = 0,
+        stages: Sequence[str] = (),
+        weights: str | Path | None = None,
+    ) -> None:
+        """Make a net; Net(file, phase, ...) or Net(file, weights, phase).
+
+        Args:
+            network: a prototxt file, or a NetParameter message.
+            *args: phase, or weights and phase, in pycaffe's order.
+            phase: caffe.TRAIN or caffe.TEST.
+            level: for the rules min_level and max_level.
+            stages: for the rules stage and not_stage.
+            weights: a .caffemodel to start from.
+
+        Raises:
+            FileNotFoundError: no such file.
+            ValueError: the net makes no sense; says which layer and why.
+        """
+        phase, weights = _old_arguments(args, phase, weights)
+        param = read_net(network) if not isinstance(network, pb.NetParameter) else network
+        state = pb.NetState(phase=phase, level=level, stage=list(stages))  # type: ignore[arg-type]
+        self._build(param, state, Settings())
+        if weights is not None:
+            self.copy_from(weights)
+
+    @classmethod
+    def from_param(
+        cls, param: pb.NetParameter, state: pb.NetState, settings: Settings
+    ) -> Net:
+        """Make the net of a solver: its state, seed and compression are the solver's to say."""
+        net = cls.__new__(cls)
+        net._build(param, state, settings)
+        return net
+
+    # -- building ----------------------------------------------------------------------------------
+
+    def _build(self, param: pb.NetParameter, state: pb.NetState, settings: Settings) -> None:
+        current = pb.NetParameter()
+        current.CopyFrom(param)
+        upgrade_net(current)
+        self.phase = state.phase
+        self._settings = settings
+        self._seed = settings.seed if settings.seed is not None else random_seed.current()
+        self._force_backward = current.force_backward
+        self.graph: Graph = build_graph(current, state)
+        self.learned: list[LearnedBlob] = []
+        self._runtime: list[RuntimeLayer] = []
+        self._owners: dict[str, LearnedBlob] = {}
+        self._executor = Executor(
+            self.graph,
+            self._runtime,
+            train=self.phase == pb.TRAIN,
+            saves=settings.saves,
+            bounds=settings.bounds,
+        )
+        self._set_up_layers()
+        self._decide_backward()
+        self._make_plan()
+        self._make_views()
+
+    def _set_up_layers(self) -> None:
+        for node in self.graph.nodes:
+            with LayerErrors(node):
+                layer = make_layer(node.param, self.phase, self._layer_key(node))
+                facts = LayerFacts(
+                    _no_needs(node), layer.traits(), False, self._compression_of(node)
+                )
+                runtime = RuntimeLayer(
+                    node,
+                    layer,
+                    facts,
+                    Propagation([], []),
+                    self._layer_key(node),
+                    always_reshape=isinstance(layer, PythonLayer),
+                )
+                self._runtime.append(runtime)
+            self._executor.reshape(node.index)
+            with LayerErrors(node):
+                self._learn(node, layer)
+                facts.traits = layer.traits()
+
+    def _layer_key(self, node: Node) -> int:
+        """Return what the layer's random numbers follow from: the net's seed and its name."""
+        name = zlib.crc32(node.name.encode()) & 0xFFFFFFFF
+        return (self._seed & 0xFFFFFFFF) << 32 | name
+
+    def _compression_of(self, node: Node) -> pb.CompressionParameter:
+        merged = Compression()
+        merged.CopyFrom(self._settings.compression)
+        merged.MergeFrom(node.param.compression_param)
+        return merged
+
+    def _learn(self, node: Node, layer: LayerLike) -> None:
+        """Fill the layer's parameters, or share those of the same name."""
+        parameters = list(layer.parameters)
+        specs = parameter_specs(node.param, len(parameters))
+        layer_fillers = parameter_fillers(node.param)
+        for index, (parameter, spec) in enumerate(zip(parameters, specs)):
+            owner = self._owners.get(spec.name) if spec.name else None
+            if owner is not None:
+                parameters[index] = self._share(owner, parameter, spec)
+                continue
+            if index < len(layer_fillers):
+                rng = np.random.Generator(
+                    np.random.Philox(key=[self._layer_key(node), index])
+                )
+                fillers.fill(parameter.data.numpy(), layer_fillers[index], rng)
+            learned = LearnedBlob(parameter, node.index, spec)
+            self.learned.append(learned)
+            if spec.name:
+                self._owners[spec.name] = learned
+        layer.parameters = parameters
+
+    def _share(self, owner: LearnedBlob, parameter: Parameter, spec: pb.ParamSpec) -> Parameter:
+        ours, theirs = tuple(parameter.data.shape), tuple(owner.parameter.data.shape)
+        owner_name = self.graph.nodes[owner.layer].name
+        if spec.share_mode == pb.ParamSpec.STRICT and ours != theirs:
+            raise ValueError(
+                f"shares '{spec.name}' of layer '{owner_name}', but its shape is {ours} and theirs "
+                f"{theirs}; share_mode: PERMISSIVE compares the number of values only"
+            )
+        if parameter.data.count != owner.parameter.data.count:
+            raise ValueError(
+                f"shares '{spec.name}' of layer '{owner_name}', but has {parameter.data.count} "
+                f"values and they have {owner.parameter.data.count}"
+            )
+        for field in ("lr_mult", "decay_mult"):
+            if spec.HasField(field):  # type: ignore[arg-type]
+                if owner.spec.HasField(field) and getattr(owner.spec, field) != getattr(spec, field):  # type: ignore[arg-type]
+                    raise ValueError(
+                        f"shares '{spec.name}' of layer '{owner_name}' with another {field}: "
+                        f"{getattr(spec, field):g}, theirs is {getattr(owner.spec, field):g}"
+                    )
+                setattr(owner.spec, field, getattr(spec, field))
+        owner.sharers += 1
+        return owner.parameter
+
+    def _decide_backward(self) -> None:
+        """Find which layers have a backward pass and which gradients they compute."""
+        learns = {id(blob.parameter): blob.spec.lr_mult != 0 for blob in self.learned}
+        wants = [False] * len(self.graph.values)
+        for runtime in self._runtime:
+            node = runtime.node
+            parameters = [learns[id(p)] for p in runtime.layer.parameters]
+            bottoms = [
+                self._wants_gradient(runtime, index, wants[value.index])
+                for index, value in enumerate(node.bottoms)
+            ]
+            runtime.propagation = Propagation(bottoms, parameters)
+            runtime.facts.runs_backward = any(parameters) or any(bottoms)
+            for top in node.tops:
+                wants[top.index] = runtime.facts.runs_backward or self._force_backward
+        if not self._force_backward:
+            self._prune_without_loss()
+        for runtime in self._runtime:
+            if runtime.facts.runs_backward and self._settings.saves:
+                with LayerErrors(runtime.node):
+                    runtime.facts.needs = runtime.layer.needs(runtime.propagation)
+
+    def _wants_gradient(self, runtime: RuntimeLayer, index: int, reached: bool) -> bool:
+        if index >= runtime.facts.traits.differentiable_bottoms:
+            return False
+        written = runtime.node.param.propagate_down
+        if written:
+            if len(written) != len(runtime.node.bottoms):
+                raise ValueError(
+                    f"layer '{runtime.node.name}': has {len(written)} propagate_down, needs one for "
+                    f"each of its {len(runtime.node.bottoms)} bottoms"
+                )
+            return bool(written[index])
+        return reached
+
+    def _prune_without_loss(self) -> None:
+        """No backward pass for layers from which no loss can be reached."""
+        under_loss = [False] * len(self.graph.values)
+        for runtime in reversed(self._runtime):
+            node = runtime.node
+            contributes = any(node.loss_weights) or any(under_loss[v.index] for v in node.tops)
+            if not contributes:
+                runtime.facts.runs_backward = False
+                continue
+            for index, value in enumerate(node.bottoms):
+                if runtime.propagation.bottoms and runtime.propagation.bottoms[index]:
+                    under_loss[value.index] = True
+
+    def _make_plan(self) -> None:
+        compression = self._settings.compression
+        modes = {compression.mode} | {layer.facts.compression.mode for layer in self._runtime}
+        self._executor.plan = make_plan(
+            self.graph,
+            [layer.facts for layer in self._runtime],
+            lambda value: int(np.prod(self._executor.slots[value.index].shape, dtype=np.int64)),
+            retains_all=modes == {Compression.NONE} and not self._settings.forward_only,
+            saves=self._settings.saves,
+            keep=compression.keep,
+        )
+        self._check_keep(compression.keep)
+
+    def _check_keep(self, names: Iterable[str]) -> None:
+        known = self.graph.last_values()
+        for name in names:
+            if name not in known and not self._settings.forward_only:
+                raise ValueError(f"compression_param: keep names no blob '{name}'{suggestion(name, known)}")
+
+    def _make_views(self) -> None:
+        last = self.graph.last_values()
+        for node in self.graph.nodes:
+            if node.type == "Input":  # what the user fills is the input itself, whoever works in place
+                last.update({top.name: top for top in node.tops})
+        self._values = last
+        self.blobs: OrderedDict[str, Blob] = OrderedDict(
+            (name, ValueBlob(self._executor, value)) for name, value in last.items()
+        )
+        self.layers = [runtime.layer for runtime in self._runtime]
+        self.layer_dict = OrderedDict(
+            (runtime.node.name, runtime.layer) for runtime in self._runtime
+        )
+        self.params: OrderedDict[str, list[ParameterBlob]] = OrderedDict(
+            (runtime.node.name, [ParameterBlob(p) for p in runtime.layer.parameters])
+            for runtime in self._runtime
+            if runtime.layer.parameters
+        )
+        self.inputs = [
+            top.name for node in self.graph.nodes if node.type == "Input" for top in node.tops
+        ]
+        self.outputs = [value.name for value in self.graph.outputs()]
+        self.top_names = OrderedDict((n.name, [v.name for v in n.tops]) for n in self.graph.nodes)
+        self.bottom_names = OrderedDict(
+            (n.name, [v.name for v in n.bottoms]) for n in self.graph.nodes
+        )
+        self._layer_names = [node.name for node in self.graph.nodes]
+
+    def reseed(self, seed: int) -> None:
+        """Let the random numbers drawn from now on follow from `seed`."""
+        self._seed = seed
+        for runtime in self._runtime:
+            runtime.random_key = self._layer_key(runtime.node)
+            if isinstance(runtime.layer, PythonLayer):
+                runtime.layer.layer.random_seed = runtime.random_key
+
+    @property
+    def name(self) -> str:
+        """The net's name."""
+        return self.graph.name
+
+    @property
+    def executor(self) -> Executor:
+        """What runs the net; for the solver and for measuring."""
+        return self._executor
+
+    @property
+    def blob_loss_weights(self) -> OrderedDict[str, float]:
+        """Blob name -> its weight in the loss, 0 for all but losses."""
+        return OrderedDict(
+            (name, self.graph.nodes[value.producer].loss_weights[value.top])
+            for name, value in self._values.items()
+        )
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def forward(
+        self,
+        blobs: Sequence[str] | None = None,
+        start: str | None = None,
+        end: str | None = None,
+        **inputs: npt.ArrayLike,
+    ) -> dict[str, FloatArray]:
+        """Run layers `start` to `end` (names, inclusive; all by default).
+
+        Args:
+            blobs: names of blobs to return besides the outputs.
+            start: first layer to run.
+            end: last layer to run.
+            **inputs: arrays for the net's inputs, all of them or none.
+
+        Returns:
+            Blob name -> float32 view.
+
+        Raises:
+            ValueError: unknown name, or an array whose shape does not fit.
+            caffe.Error: a layer failed.
+        """
+        self._set_arrays(inputs, self.inputs, "data")
+        first = self._layer_index(start, 0)
+        last = self._layer_index(end, len(self.graph.nodes) - 1)
+        self._executor.forward(first, last)
+        names = [self.graph.nodes[last].tops[0].name] if end is not None else self.outputs
+        if end is not None:
+            names = [value.name for value in self.graph.nodes[last].tops]
+        return {name: self._blob(name).data for name in [*names, *(blobs or [])]}
+
+    def backward(
+        self,
+        diffs: Sequence[str] | None = None,
+        start: str | None = None,
+        end: str | None = None,
+        **output_diffs: npt.ArrayLike,
+    ) -> dict[str, FloatArray]:
+        """Run the backward passes from layer `start` down to `end` (names, inclusive).
+
+        Args:
+            diffs: names of blobs whose gradients to return besides those of the inputs.
+            start: first layer to run, the net's last by default.
+            end: last layer to run, the net's first by default.
+            **output_diffs: gradients for the net's outputs.
+
+        Returns:
+            Blob name -> float32 view of the gradient.
+
+        Raises:
+            ValueError: unknown name, or an array whose shape does not fit.
+            caffe.Error: a layer failed, or what it reads was released.
+        """
+        first = self._layer_index(start, len(self.graph.nodes) - 1)
+        last = self._layer_index(end, 0)
+        self._executor.seed_losses()
+        self._set_arrays(output_diffs, self.outputs, "diff")
+        self._executor.backward(first, last)
+        names = self.inputs if end is None else self.bottom_names[end]
+        return {name: self._blob(name).diff for name in [*names, *(diffs or [])]}
+
+    def forward_timed(self) -> list[tuple[str, float]]:
+        """Run forward; returns (layer name, milliseconds)."""
+        times = self._executor.forward(0, len(self.graph.nodes) - 1)
+        return list(zip(self._layer_names, times))
+
+    def backward_timed(self) -> list[tuple[str, float]]:
+        """Run backward; returns (layer name, milliseconds) of each layer that has a backward pass."""
+        self._executor.seed_losses()
+        times = self._executor.backward(len(self.graph.nodes) - 1, 0)
+        return [(self._layer_names[index], took) for index, took in times]
+
+    def loss(self) -> float:
+        """Return the weighted sum of the loss tops, as the last forward pass left them."""
+        total = 0.0
+        for node in self.graph.nodes:
+            for value, weight in zip(node.tops, node.loss_weights):
+                if weight:
+                    total += weight * float(self._executor.data(value).numpy().sum())
+        return total
+
+    def reshape(self) -> None:
+        """Bring all shapes up to date with the inputs'."""
+        for node in self.graph.nodes:
+            self._executor.reshape(node.index)
+
+    def clear_param_diffs(self) -> None:
+        """Set the gradients of all parameters to zero."""
+        for blob in self.learned:
+            blob.parameter.clear_gradient()
+
+    def _layer_index(self, name: str | None, default: int) -> int:
+        if name is None:
+            return default
+        if name not in self._layer_names:
+            raise ValueError(f"the net has no layer '{name}'{suggestion(name, self._layer_names)}")
+        return self._layer_names.index(name)
+
+    def _blob(self, name: str) -> Blob:
+        if name not in self.blobs:
+            raise ValueError(f"the net has no blob '{name}'{suggestion(name, self.blobs)}")
+        return self.blobs[name]
+
+    def _set_arrays(
+        self, arrays: Mapping[str, npt.ArrayLike], expected: list[str], what: str
+    ) -> None:
+        if not arrays:
+            return
+        if set(arrays) != set(expected):
+            raise ValueError(
+                f"arrays were given for {sorted(arrays)}, the net needs them for {sorted(expected)}"
+            )
+        for name, values in arrays.items():
+            array = np.asarray(values, dtype=np.float32)
+            blob = self._blob(name)
+            if array.shape != blob.shape:
+                raise ValueError(
+                    f"the array for '{name}' has shape {array.shape}, the blob {blob.shape}; "
+                    "reshape the blob first"
+                )
+            getattr(blob, what)[...] = array
+
+    # -- weights -----------------------------------------------------------------------------------
+
+    def copy_from(self, path: str | Path) -> None:
+        """Copy the weights of layers of the same name from a .caffemodel; others stay.
+
+        Raises FileNotFoundError, or ValueError for a wrong file or shapes that differ.
+        """
+        for name, arrays in load_weights(path):
+            if name in self.params:
+                self._copy_layer(name, arrays, str(path))
+
+    def _copy_layer(self, name: str, arrays: Sequence[FloatArray], source: str) -> None:
+        blobs = self.params[name]
+        where = f"layer '{name}' in '{source}'"
+        if len(arrays) != len(blobs):
+            raise ValueError(f"{where} has {len(arrays)} blobs, the net's has {len(blobs)}")
+        for index, (array, blob) in enumerate(zip(arrays, blobs)):
+            if _squeezed(array.shape) != _squeezed(blob.shape):
+                raise ValueError(
+                    f"{where}: blob {index} has shape {array.shape}, the net's has {blob.shape}; "
+                    "to learn this layer from scratch, give it another name"
+                )
+            blob.data[...] = array.reshape(blob.shape)
+
+    def share_with(self, other: Net) -> None:
+        """Use the parameters of the layers of the same name in `other`, from now on.
+
+        Raises ValueError where their shapes differ.
+        """
+        for runtime in self._runtime:
+            name = runtime.node.name
+            if name not in other.params:
+                continue
+            ours, theirs = self.params.get(name, []), other.params[name]
+            if [blob.shape for blob in ours] != [blob.shape for blob in theirs]:
+                raise ValueError(f"layer '{name}' has other shapes in the net to share with")
+            runtime.layer.parameters = [blob.parameter for blob in theirs]
+            replaced = {id(o.parameter): t.parameter for o, t in zip(ours, theirs)}
+            for learned in self.learned:
+                learned.parameter = replaced.get(id(learned.parameter), learned.parameter)
+            self.params[name] = list(theirs)
+
+    def save(self, path: str | Path) -> None:
+        """Write a .caffemodel. Raises OSError where it cannot be written."""
+        save_weights(
+            path,
+            self.to_param(),
+            [
+                [blob.data for blob in self.params.get(node.name, [])]
+                for node in self.graph.nodes
+            ],
+        )
+
+    def to_param(self) -> pb.NetParameter:
+        """Return the net as it is, without weights: current format, rules applied, splits put in."""
+        param = pb.NetParameter(name=self.graph.name)
+        for node in self.graph.nodes:
+            layer = param.layer.add()
+            layer.CopyFrom(node.param)
+            del layer.blobs[:]
+            layer.ClearField("compression_param")
+        return param
+
+    # -- compression -------------------------------------------------------------------------------
+
+    def compression_report(self) -> list[StoredReport]:
+        """Return what each value that backward reads cost in the last forward pass."""
+        return [self._executor.reports[index] for index in sorted(self._executor.reports)]
+
+
+@dataclass
+class Settings:
+    """What a solver says about a net; the defaults are those of a net that a user makes."""
+
+    compression: pb.CompressionParameter = field(default_factory=Compression)
+    seed: int | None = None
+    saves: bool = True  # a backward pass will follow
+    forward_only: bool = False  # blobs are let go after their last use, whatever the mode
+    bounds: ErrorBounds | None = None
+
+
+def _old_arguments(
+    args: tuple[Any, ...], phase: int | None, weights: str | Path | None
+) -> tuple[int, str | Path | None]:
+    """Sort out Net(file, phase) and Net(file, weights, phase)."""
+    rest = list(args)
+    if rest and isinstance(rest[0], (str, Path)):
+        weights = rest.pop(0)
+    if rest and phase is None:
+        phase = rest.pop(0)
+    if rest:
+        raise TypeError(f"Net() got {len(args)} arguments after the file, takes weights and phase")
+    if phase is None:
+        raise TypeError("Net() needs a phase: caffe.TRAIN or caffe.TEST")
+    return phase, weights
+
+
+def _no_needs(node: Node) -> Needs:
+    return Needs([Need()] * len(node.bottoms), [Need()] * len(node.tops))
+
+
+def _squeezed(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape without leading ones, as old files pad it to four axes."""
+    sizes = list(shape)
+    while sizes and sizes[0] == 1:
+        sizes.pop(0)
+    return tuple(sizes)

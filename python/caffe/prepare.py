@@ -1,0 +1,65 @@
+"""Making databases: the functions behind `caffe prepare`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from caffe.data import fashion_mnist as _fashion_mnist
+from caffe.data.idx import SETS, convert_folder
+from caffe.data.image_list import images_to_lmdb
+from caffe.data.lmdb_source import LmdbSource
+from caffe.data.mean import compute_mean
+
+__all__ = ["fashion_mnist", "idx", "images_to_lmdb", "mean"]
+
+
+def fashion_mnist(
+    out: str | Path, source: str | Path | None = None, overwrite: bool = False
+) -> list[Path]:
+    """Make <out>/fashion_mnist_train_lmdb (60,000 images) and fashion_mnist_test_lmdb (10,000).
+
+    Args:
+        out: folder of both databases; made where missing. Databases that are there stay.
+        source: folder with the four idx files; without it, Debian's package, fetched if need be.
+        overwrite: make databases that are there anew.
+
+    Returns:
+        The folders of the databases, training first.
+
+    Raises:
+        FileNotFoundError: the images cannot be found or fetched.
+        RuntimeError: fetching failed.
+        ValueError: damaged files.
+    """
+    targets = [Path(out) / f"fashion_mnist_{part}_lmdb" for part in SETS]
+    if not overwrite and all(target.exists() for target in targets):
+        for target in targets:
+            LmdbSource(target).close()
+        return targets
+    return convert_folder(_fashion_mnist.find_source(source), out, "fashion_mnist", True)
+
+
+def idx(source: str | Path, out: str | Path, name: str, overwrite: bool = False) -> list[Path]:
+    """Make <out>/<name>_train_lmdb and <name>_test_lmdb from the four idx files in `source`.
+
+    Raises:
+        FileNotFoundError, FileExistsError: an input is missing, or an output is there already.
+        ValueError: damaged files.
+    """
+    return convert_folder(source, out, name, overwrite)
+
+
+def mean(source: str | Path, out: str | Path) -> None:
+    """Write the mean of an LMDB's images to the .binaryproto file `out`.
+
+    Raises:
+        FileNotFoundError: no database at `source`.
+        ValueError: a damaged database, or images of several sizes.
+    """
+    content = compute_mean(source).SerializeToString()
+    target = Path(out)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    part.write_bytes(content)
+    part.replace(target)

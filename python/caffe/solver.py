@@ -1,0 +1,515 @@
+"""Solvers: the training loop. Caffe's order of a step, its log lines, tests, snapshots and resuming.
+
+The update rules' arithmetic is C++ (caffe/solvers); formulas of the learning rate are lr_policy.py's;
+when bounds are refreshed is decided here, how is error_bound.py's.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from caffe import compression_log, log, solver_state
+from caffe._core import MemoryKind, Tensor, memory
+from caffe._core.solvers import Regularization, UpdateOptions, gradient_sum_squares, update_sgd
+from caffe.error_bound import ErrorBounds, Momentum, RefreshSchedule
+from caffe.lr_policy import check_policy, current_step, learning_rate
+from caffe.memory_plan import SavedValue
+from caffe.names import suggestion
+from caffe.net import LearnedBlob, Net, Settings
+from caffe.proto import caffe_pb2 as pb
+from caffe.prototxt import read_net, read_solver
+from caffe.snapshot import load_state, save_state
+
+Compression = pb.CompressionParameter
+
+_REGULARIZATIONS = {"L2": Regularization.L2, "L1": Regularization.L1}
+
+
+class Solver:
+    """Trains a net. Derived classes give the update rule."""
+
+    #: The name in the solver's field `type`.
+    type = ""
+
+    def __init__(self, solver: str | Path | pb.SolverParameter) -> None:
+        """Make a solver from a prototxt file or a message, with its train net and test nets.
+
+        Raises:
+            FileNotFoundError: no such file.
+            ValueError: the solver or one of its nets makes no sense.
+        """
+        param = solver if isinstance(solver, pb.SolverParameter) else read_solver(solver)
+        self.param = pb.SolverParameter()
+        self.param.CopyFrom(param)
+        self.iter = 0
+        self.lr = 0.0
+        self.compression_log: str | Path | None = None
+        self._check()
+        self.seed = param.random_seed if param.random_seed >= 0 else secrets.randbits(32)
+        self.bounds = ErrorBounds(iter_size=param.iter_size)
+        self.schedule = RefreshSchedule(param.compression_param.interval)
+        self.net = self._make_train_net()
+        self.bounds.watch(self._saved_values())
+        self.test_nets = [
+            self._make_test_net(*described) for described in solver_nets(self.param, pb.TEST)
+        ]
+        for net in self.test_nets:
+            net.share_with(self.net)
+        self.history = [
+            self._zeros(blob) for blob in self.net.learned for _ in range(self.histories)
+        ]
+        self.loss_window: deque[float] = deque(maxlen=self.param.average_loss)
+        self.peak_bytes = 0  # the train net's, over all steps; see memory.peak()
+        self.test_peak_bytes = 0
+        self._stop = self._snapshot_wanted = False
+        self._callbacks: list[tuple[Callable[[], None] | None, Callable[[], None] | None]] = []
+        self._json: compression_log.JsonLines | None = None
+
+    #: History blobs for each parameter.
+    histories = 1
+
+    @staticmethod
+    def from_param(param: pb.SolverParameter) -> Solver:
+        """Make the solver whose type the message names. ValueError for an unknown type."""
+        if param.type not in SOLVERS:
+            raise ValueError(f"unknown solver type '{param.type}'{suggestion(param.type, SOLVERS)}")
+        return SOLVERS[param.type](param)
+
+    # -- making ------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        param = self.param
+        check_policy(param)
+        if param.iter_size < 1:
+            raise ValueError(f"iter_size is {param.iter_size}, needs at least 1")
+        if param.average_loss < 1:
+            raise ValueError(f"average_loss is {param.average_loss}, needs at least 1")
+        if param.regularization_type not in _REGULARIZATIONS:
+            kind = param.regularization_type
+            raise ValueError(
+                f"unknown regularization_type '{kind}'{suggestion(kind, _REGULARIZATIONS)}"
+            )
+        compression = param.compression_param
+        if not compression.error_bound >= 0:
+            raise ValueError(
+                f"compression_param: error_bound is {compression.error_bound:g}, needs 0 or more"
+            )
+        if compression.interval < 1:
+            raise ValueError(
+                f"compression_param: interval is {compression.interval}, needs at least 1"
+            )
+        if compression.memory_limit:
+            raise ValueError("compression_param: memory_limit is not supported yet; leave it out")
+        if compression.dither:
+            raise ValueError("compression_param: dither is not supported yet; leave it out")
+        if param.snapshot or param.snapshot_after_train:
+            self._check_snapshot_folder()
+
+    def _check_snapshot_folder(self) -> None:
+        prefix = self.param.snapshot_prefix
+        if prefix and not Path(prefix).parent.is_dir():
+            raise FileNotFoundError(
+                f"snapshot_prefix '{prefix}': its folder '{Path(prefix).parent}' does not exist; "
+                "make it before training, or nothing could be saved at the end"
+            )
+
+    def _make_train_net(self) -> Net:
+        nets = solver_nets(self.param, pb.TRAIN)
+        if len(nets) != 1:
+            raise ValueError(
+                f"the solver names {len(nets)} nets to train, needs one of net, net_param, train_net "
+                "and train_net_param"
+            )
+        net, state = nets[0]
+        settings = Settings(self.param.compression_param, self.seed, bounds=self.bounds)
+        return Net.from_param(net, state, settings)
+
+    def _make_test_net(self, net: pb.NetParameter, state: pb.NetState) -> Net:
+        settings = Settings(
+            Compression(keep=self.param.compression_param.keep),
+            self.seed,
+            saves=False,
+            forward_only=True,
+        )
+        return Net.from_param(net, state, settings)
+
+    @staticmethod
+    def _zeros(blob: LearnedBlob) -> Tensor:
+        tensor = Tensor(list(blob.parameter.data.shape), MemoryKind.HISTORY)
+        tensor.zero()
+        return tensor
+
+    def _saved_values(self) -> list[SavedValue]:
+        return list(self.net.executor.plan.saved.values())
+
+    @property
+    def _uses_plan(self) -> bool:
+        return not self.net.executor.plan.retains_all
+
+    # -- training ----------------------------------------------------------------------------------
+
+    def solve(self, resume_file: str | Path | None = None) -> None:
+        """Train up to max_iter, from a .solverstate if one is given; test and snapshot as asked.
+
+        Raises what a layer raises, and OSError where a snapshot cannot be written.
+        """
+        log.info(f"Solving {self.net.name}")
+        log.info(f"Learning Rate Policy: {self.param.lr_policy}")
+        if resume_file is not None:
+            log.info(f"Restoring previous solver status from {resume_file}")
+            self.restore(resume_file)
+        self.step(self.param.max_iter - self.iter)
+        interval = self.param.snapshot
+        if self.param.snapshot_after_train and not (interval and self.iter % interval == 0):
+            self.snapshot()
+        if self._stop:
+            log.info("Optimization stopped early.")
+            return
+        if self.param.display and self.iter % self.param.display == 0:
+            self.net.forward()
+            log.info(f"Iteration {self.iter}, loss = {_number(self._smoothed(self.net.loss()))}")
+        if self.param.test_interval and self.iter % self.param.test_interval == 0:
+            self.test_all()
+        log.info("Optimization Done.")
+
+    def step(self, iterations: int) -> None:
+        """Train for so many iterations, or until request_stop()."""
+        first = self.iter
+        last = first + iterations
+        shown_at, shown_time = first, time.perf_counter()
+        if self.compression_log is not None and self._json is None:
+            self._json = compression_log.JsonLines(self.compression_log)
+        while self.iter < last and not self._stop:
+            if self._is_test_due():
+                self.test_all()
+                if self._stop:
+                    break
+            for start, _ in self._callbacks:
+                if start:
+                    start()
+            smoothed = self._smoothed(self._accumulate_gradients())
+            display = self.param.display and self.iter % self.param.display == 0
+            if display:
+                now = time.perf_counter()
+                done = self.iter - shown_at
+                rate = done / (now - shown_time) if done else 0.0
+                log.info(
+                    f"Iteration {self.iter} ({rate:g} iter/s, {now - shown_time:g}s/{done} iters), "
+                    f"loss = {_number(smoothed)}"
+                )
+                shown_at, shown_time = self.iter, now
+                self._log_outputs(self.net, "Train")
+            for _, gradients_ready in self._callbacks:
+                if gradients_ready:
+                    gradients_ready()
+            self.apply_update()
+            self._show_compression(bool(display), smoothed)
+            self.iter += 1
+            self._snapshot_if_due()
+
+    def _is_test_due(self) -> bool:
+        interval = self.param.test_interval
+        if not interval or self.iter % interval:
+            return False
+        return self.iter > 0 or self.param.test_initialization
+
+    def _accumulate_gradients(self) -> float:
+        """Run forward and backward iter_size times; returns the mean loss."""
+        self.lr = learning_rate(self.param, self.iter)
+        self.schedule.rate_is(self.iter + 1, self.lr, self.param.momentum)
+        self.bounds.collecting = self._uses_plan and self.schedule.due(self.iter + 1)
+        for net in self.test_nets:
+            net.executor.release_all()
+        memory.reset_peak()
+        self.net.clear_param_diffs()
+        executor, last = self.net.executor, len(self.net.graph.nodes) - 1
+        loss = 0.0
+        for _ in range(self.param.iter_size):
+            executor.forward(0, last)
+            loss += self.net.loss()
+            executor.seed_losses()
+            executor.backward(last, 0)
+        self.peak_bytes = max(self.peak_bytes, memory.peak()["total"])
+        return loss / self.param.iter_size
+
+    def _smoothed(self, loss: float) -> float:
+        """Mean of the last average_loss losses, this one included."""
+        self.loss_window.append(loss)
+        return sum(self.loss_window) / len(self.loss_window)
+
+    def apply_update(self) -> None:
+        """Change the parameters by their gradients, as the learning rate of this iteration says."""
+        self.lr = learning_rate(self.param, self.iter)
+        if self.param.display and self.iter % self.param.display == 0:
+            log.info(f"Iteration {self.iter}, lr = {self.lr:g}")
+        scale = self._clip_scale() / self.param.iter_size
+        regularization = _REGULARIZATIONS[self.param.regularization_type]
+        for index, blob in enumerate(self.net.learned):
+            if blob.spec.lr_mult == 0:
+                continue
+            options = UpdateOptions(
+                rate=self.lr * blob.spec.lr_mult,
+                gradient_scale=scale,
+                decay=self.param.weight_decay * blob.spec.decay_mult,
+                regularization=regularization,
+            )
+            self.update(blob, index, options)
+        if self.bounds.collecting:
+            self.bounds.refresh(self._saved_values(), self._momentum_of)
+            self.schedule.done(self.iter + 1)
+            self.bounds.collecting = False
+
+    def update(self, blob: LearnedBlob, index: int, options: UpdateOptions) -> None:
+        """Change one parameter and its history; `index` counts the net's learnable blobs."""
+        raise NotImplementedError
+
+    def mean_momentum(self, index: int) -> float:
+        """Mean momentum of a parameter in units of its gradient, after an update; 0 if unknown."""
+        raise NotImplementedError
+
+    def _clip_scale(self) -> float:
+        """Return the factor that brings the gradients' common L2 norm down to clip_gradients."""
+        limit = self.param.clip_gradients
+        if limit < 0:
+            return 1.0
+        squares = sum(
+            gradient_sum_squares(blob.parameter)
+            for blob in self.net.learned
+            if blob.spec.lr_mult != 0
+        )
+        norm = math.sqrt(squares)
+        if norm <= limit:
+            return 1.0
+        log.info(
+            f"Gradient clipping: scaling down gradients (L2 norm {norm:g} > {limit:g}) "
+            f"by scale factor {limit / norm:g}"
+        )
+        return limit / norm
+
+    def _momentum_of(self, layer: int) -> Momentum:
+        """Of a layer's weights, its first parameter."""
+        weights = self.net.layers[layer].parameters[0]
+        for index, blob in enumerate(self.net.learned):
+            if blob.parameter.data.shares_buffer(weights.data):
+                rate = self.lr * blob.spec.lr_mult
+                return Momentum(self.mean_momentum(index) if rate else 0.0, blob.sharers)
+        raise AssertionError("a layer's parameter is not among the net's")
+
+    # -- testing -----------------------------------------------------------------------------------
+
+    def test_all(self) -> None:
+        """Run every test net for its test_iter batches and log the means of its outputs."""
+        for index in range(len(self.test_nets)):
+            self.test(index)
+
+    def test(self, index: int) -> dict[str, np.ndarray]:
+        """Run one test net for its test_iter batches; returns and logs the means of its outputs."""
+        net = self.test_nets[index]
+        log.info(f"Iteration {self.iter}, Testing net (#{index})")
+        memory.reset_peak()
+        sums: dict[str, np.ndarray] = {}
+        for _ in range(self.param.test_iter[index]):
+            for name, values in net.forward().items():
+                sums[name] = sums.get(name, 0) + values.astype(np.float64)
+            if self._stop:
+                break
+        self.test_peak_bytes = max(self.test_peak_bytes, memory.peak()["total"])
+        means = {name: total / self.param.test_iter[index] for name, total in sums.items()}
+        if not self._stop:
+            _log_values(net, "Test", means)
+        net.executor.release_all()
+        return means
+
+    def _log_outputs(self, net: Net, kind: str) -> None:
+        _log_values(net, kind, {name: net.blobs[name].data for name in net.outputs})
+
+    # -- compression -------------------------------------------------------------------------------
+
+    def _show_compression(self, display: bool, loss: float) -> None:
+        every = self.param.compression_param.display
+        if not self._uses_plan or not (self._json or every > 0):
+            return
+        summary = compression_log.summarise(self.net.executor)
+        if every > 0 and self.iter % every == 0:
+            log.info(f"Iteration {self.iter}, {compression_log.iteration_line(summary)}")
+        if every > 0 and display:
+            for line in compression_log.table(summary):
+                log.info(line)
+        if self._json is not None:
+            self._json.write(self.iter, loss, self.lr, summary)
+
+    # -- snapshots ---------------------------------------------------------------------------------
+
+    def request_stop(self) -> None:
+        """Stop after the current iteration; safe to call from a signal handler."""
+        self._stop = True
+
+    def request_snapshot(self) -> None:
+        """Snapshot after the current iteration; safe to call from a signal handler."""
+        self._snapshot_wanted = True
+
+    def _snapshot_if_due(self) -> None:
+        interval = self.param.snapshot
+        if (interval and self.iter % interval == 0) or self._snapshot_wanted:
+            self._snapshot_wanted = False
+            self.snapshot()
+
+    def snapshot(self) -> tuple[Path, Path]:
+        """Write <prefix>_iter_<N>.caffemodel and .solverstate; returns their paths.
+
+        Raises OSError where they cannot be written; files written before stay whole.
+        """
+        if self.param.snapshot_format != pb.SolverParameter.BINARYPROTO:
+            raise ValueError("snapshot_format HDF5 is not supported yet; use BINARYPROTO")
+        prefix = self.param.snapshot_prefix or "caffe"
+        model = Path(f"{prefix}_iter_{self.iter}.caffemodel")
+        state = Path(f"{prefix}_iter_{self.iter}.solverstate")
+        log.info(f"Snapshotting to binary proto file {model}")
+        self.net.save(model)
+        log.info(f"Snapshotting solver state to binary proto file {state}")
+        message = pb.SolverState(
+            iter=self.iter,
+            learned_net=str(model),
+            current_step=current_step(self.param, self.iter),
+        )
+        solver_state.collect(self, message.comet)
+        save_state(state, message, [tensor.numpy() for tensor in self.history])
+        return model, state
+
+    def restore(self, path: str | Path) -> None:
+        """Go on from a .solverstate, BVLC Caffe's or our own, and the weights that it names.
+
+        Raises:
+            FileNotFoundError: the state, or the weights it names, are not there.
+            ValueError: a file of another kind, or history that does not fit the net.
+        """
+        state, history = load_state(path)
+        if len(history) != len(self.history):
+            raise ValueError(
+                f"'{path}' has {len(history)} history blobs, this solver needs {len(self.history)}; "
+                "is it of another net or solver type?"
+            )
+        for index, (array, tensor) in enumerate(zip(history, self.history)):
+            if array.size != tensor.count:
+                raise ValueError(
+                    f"'{path}': history blob {index} has shape {array.shape}, "
+                    f"the net needs {tensor.shape}"
+                )
+        self.net.copy_from(_weights_beside(Path(path), state.learned_net))
+        for array, tensor in zip(history, self.history):
+            tensor.numpy()[...] = array.reshape(tuple(tensor.shape))
+        self.iter = state.iter
+        if state.HasField("comet"):
+            solver_state.apply(self, state.comet)
+        else:
+            log.warning(
+                f"'{path}' was not written by COMET: error bounds, random numbers and the position "
+                "in the data start afresh"
+            )
+
+    # -- pycaffe -----------------------------------------------------------------------------------
+
+    def add_callback(
+        self, on_start: Callable[[], None] | None, on_gradients_ready: Callable[[], None] | None
+    ) -> None:
+        """Call on_start before, and on_gradients_ready after, the gradients of each iteration."""
+        self._callbacks.append((on_start, on_gradients_ready))
+
+    def share_weights(self, net: Net) -> None:
+        """Make `net` use this solver's parameters."""
+        net.share_with(self.net)
+
+
+class SGDSolver(Solver):
+    """Stochastic gradient descent with momentum."""
+
+    type = "SGD"
+
+    def update(self, blob: LearnedBlob, index: int, options: UpdateOptions) -> None:
+        """Apply history = momentum * history + rate * gradient; w -= history."""
+        update_sgd(blob.parameter, self.history[index], options, self.param.momentum)
+
+    def mean_momentum(self, index: int) -> float:
+        """Return mean |history| / (lr * lr_mult): Caffe's history holds the learning rate."""
+        rate = self.lr * self.net.learned[index].spec.lr_mult
+        return self.history[index].mean_abs() / rate
+
+
+SOLVERS: dict[str, type[Solver]] = {cls.type: cls for cls in (SGDSolver,)}
+
+
+def get_solver(path: str | Path | pb.SolverParameter) -> Solver:
+    """Make the solver that a prototxt file (or message) describes, of the type that it names."""
+    param = path if isinstance(path, pb.SolverParameter) else read_solver(path)
+    return Solver.from_param(param)
+
+
+def solver_nets(param: pb.SolverParameter, phase: int) -> list[tuple[pb.NetParameter, pb.NetState]]:
+    """Return the nets that a solver names for a phase, each with the state it is to be in.
+
+    For TEST: one for each test_iter. Raises ValueError where their numbers do not fit.
+    """
+    shared = [read_net(param.net)] if param.HasField("net") else []
+    if param.HasField("net_param"):
+        shared.append(param.net_param)
+    if len(shared) > 1:
+        raise ValueError("the solver has both net and net_param; use one")
+    if phase == pb.TRAIN:
+        nets = [param.train_net_param] if param.HasField("train_net_param") else []
+        nets += [read_net(param.train_net)] if param.HasField("train_net") else []
+        nets += shared
+        return [(net, _state(net, param.train_state, phase)) for net in nets]
+
+    nets = [*param.test_net_param, *map(read_net, param.test_net)]
+    count = len(param.test_iter)
+    if count < len(nets) or (count > len(nets) and not shared):
+        raise ValueError(f"the solver has {count} test_iter for {len(nets)} test nets")
+    nets += shared * (count - len(nets))
+    if count and param.test_interval <= 0 and param.HasField("test_interval"):
+        raise ValueError(f"test_interval is {param.test_interval}, needs more than 0")
+    if param.test_state and len(param.test_state) != count:
+        raise ValueError(f"the solver has {len(param.test_state)} test_state for {count} test nets")
+    states = list(param.test_state) or [pb.NetState()] * count
+    return [(net, _state(net, state, phase)) for net, state in zip(nets, states)]
+
+
+def _state(net: pb.NetParameter, solver_state_: pb.NetState, phase: int) -> pb.NetState:
+    state = pb.NetState(phase=phase)  # type: ignore[arg-type]
+    state.MergeFrom(net.state)
+    state.MergeFrom(solver_state_)
+    state.phase = phase  # type: ignore[assignment]
+    return state
+
+
+def _weights_beside(state: Path, learned_net: str) -> Path:
+    """Return the weights that a state names: as written, or of that name beside the state."""
+    named = Path(learned_net)
+    beside = state.parent / named.name
+    if named.is_file():
+        return named
+    if beside.is_file():
+        return beside
+    raise FileNotFoundError(
+        f"'{state}' names the weights '{learned_net}', which are neither there nor beside it"
+    )
+
+
+def _log_values(net: Net, kind: str, outputs: dict[str, np.ndarray]) -> None:
+    number = 0
+    for name, values in outputs.items():
+        weight = net.blob_loss_weights[name]
+        for value in np.ravel(values):
+            tail = f" (* {weight:g} = {_number(weight * value)} loss)" if weight else ""
+            log.info(f"    {kind} net output #{number}: {name} = {_number(value)}{tail}")
+            number += 1
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"

@@ -1,0 +1,107 @@
+// sz: error-bounded compression of float arrays, made for the activations of neural networks.
+//
+// For: float32 arrays of any shape, an absolute error bound, and speed of the order of memory.
+// Data with many exact zeros (after a ReLU) is what it does best.
+// Not for: archives that must outlive format changes, strings, integers, or best possible ratio.
+//
+// Contract, for every value x and its decoded value y:
+//   finite x         |x - y| <= error_bound, measured on the decoded float32
+//   x == 0           y == 0; -0.0 may become +0.0 unless error_bound is 0
+//   keep_sign        y > 0 where x > 0, y < 0 where x < 0 (so a ReLU mask survives)
+//   NaN, infinities  the same bits
+//   error_bound == 0 the same bits for every value
+// The same input gives the same bytes whatever the thread count or instruction set.
+// The bytes are described in FORMAT.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace sz {
+
+// Any failure: a malformed stream, or (the subclass) an argument that makes no sense.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+class ArgumentError : public Error {
+ public:
+  using Error::Error;
+};
+
+// Which kernels to run. Auto takes the best this processor has; the others are for tests.
+enum class Isa { Auto, Scalar, Avx2 };
+
+// True if kernels of this set are built in and this processor can run them.
+bool supported(Isa isa);
+
+struct Options {
+  double error_bound = 0;  // absolute; 0: lossless
+  bool keep_sign = false;
+  int64_t row_length = 0;  // values in a row, a hint for prediction (not used yet); 0: unknown
+  int threads = 0;         // 0: OpenMP's default
+  Isa isa = Isa::Auto;
+};
+
+// By-products of compressing, of the original values. Bit-identical on any thread count or
+// instruction set.
+struct Statistics {
+  uint64_t count = 0;
+  uint64_t nonzeros = 0;   // NaN and infinities included
+  double sum = 0;          // of the finite values
+  double sum_squares = 0;  // of the finite values
+  float min = 0;           // of the finite values, zeros included; 0 if there is none
+  float max = 0;
+};
+
+// What a stream's header says.
+struct Info {
+  int version = 0;
+  std::string dtype;  // "float32"
+  std::vector<int64_t> shape;
+  uint64_t count = 0;  // product of shape
+  double error_bound = 0;
+  bool keep_sign = false;
+  uint64_t raw_bytes = 0;
+  uint64_t compressed_bytes = 0;
+  uint64_t chunks = 0;
+};
+
+// Scratch memory, owned by the caller and reused from call to call: it grows to about 0.7 MB a
+// thread and is not shrunk. One call at a time; one context per calling thread.
+class Context {
+ public:
+  Context();
+  ~Context();
+  Context(Context&&) noexcept;
+  Context& operator=(Context&&) noexcept;
+
+  struct Impl;
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// Room that always suffices: 24 + 8 * dims bytes, 5 a chunk of 65,536 values, and the input.
+size_t max_compressed_size(size_t count, size_t dims);
+
+// Compresses the product of `shape` values at src into dst. Returns the bytes written, or 0 if
+// they did not fit `capacity` (dst is then unspecified). Throws ArgumentError.
+size_t compress(Context& context, const float* src, const std::vector<int64_t>& shape,
+                const Options& options, uint8_t* dst, size_t capacity,
+                Statistics* statistics = nullptr);
+
+// Fills dst with the `count` values of the stream. Throws Error on any malformed stream; dst is
+// then unspecified.
+void decompress(Context& context, const uint8_t* src, size_t size, float* dst, size_t count,
+                int threads = 0, Isa isa = Isa::Auto);
+
+// Reads the header and checks that the chunks' sizes add up to `size`. Throws Error.
+Info read_info(const uint8_t* src, size_t size);
+
+}  // namespace sz
