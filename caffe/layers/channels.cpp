@@ -3,9 +3,8 @@
 namespace caffe {
 namespace {
 
-constexpr int64_t kBlock =
-    4096;                   // values; 16 KiB, so a second pass over a block reads the L1 cache
-constexpr int kLanes = 16;  // partial sums of a block: enough to hide the latency of additions
+constexpr int64_t kBlock = 4096;  // values: a second pass over a block reads the L1 cache
+constexpr int kLanes = 16;        // partial sums of a block: enough to hide additions' latency
 constexpr int64_t kColumns = 64;  // channels summed side by side
 
 float total(const float (&lanes)[kLanes]) {

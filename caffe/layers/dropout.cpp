@@ -10,26 +10,39 @@
 namespace caffe {
 namespace {
 
-constexpr int64_t kGroups = 64;  // of four numbers, drawn side by side
+constexpr int64_t kGroups = 64;  // of four numbers, drawn side by side: random_group() of each
 constexpr int64_t kValues = 4 * kGroups;
 
 // out[i] = in[i] * scale where the number drawn for element first + i is `threshold` or more, else
 // 0. `first` is a multiple of 4.
 CAFFE_WIDE
-void drop_values(const float* in, float* out, int64_t count, int64_t first, uint64_t key,
-                 uint64_t sequence, uint32_t threshold, float scale) {
+void drop_values(const float* in, float* out, int64_t count, int64_t first,
+                 const ForwardContext& context, uint32_t threshold, float scale) {
+  const PhiloxBlock start = random_counter(context.forward_count, 0);
   for (int64_t begin = 0; begin < count; begin += kValues) {
-    uint32_t numbers[kValues];
+    uint32_t lanes[4][kGroups];
     const uint64_t group = static_cast<uint64_t>(first + begin) / 4;
-#pragma omp simd
     for (int64_t j = 0; j < kGroups; ++j) {
-      const PhiloxBlock drawn = random_group(key, sequence, group + static_cast<uint64_t>(j));
-      for (int64_t k = 0; k < 4; ++k) numbers[4 * j + k] = drawn[k];
+      lanes[0][j] = static_cast<uint32_t>(group + static_cast<uint64_t>(j));
+      lanes[1][j] = static_cast<uint32_t>((group + static_cast<uint64_t>(j)) >> 32);
+      lanes[2][j] = start[2];
+      lanes[3][j] = start[3];
+    }
+    for_each_philox_round(context.random_key, [&](uint32_t key0, uint32_t key1) {
+#pragma omp simd
+      for (int64_t j = 0; j < kGroups; ++j) {
+        philox_round(lanes[0][j], lanes[1][j], lanes[2][j], lanes[3][j], key0, key1);
+      }
+    });
+    uint32_t numbers[kValues];
+    for (int64_t j = 0; j < kGroups; ++j) {
+      for (int64_t k = 0; k < 4; ++k) numbers[4 * j + k] = lanes[k][j];
     }
     const int64_t length = std::min(kValues, count - begin);
 #pragma omp simd
     for (int64_t i = 0; i < length; ++i) {
-      out[begin + i] = numbers[i] >= threshold ? in[begin + i] * scale : 0.0f;
+      const float kept = in[begin + i] * scale;
+      out[begin + i] = numbers[i] >= threshold ? kept : 0.0f;
     }
   }
 }
@@ -73,11 +86,10 @@ void DropoutLayer::drop(const Tensor& from, const Tensor& to, const ForwardConte
   float* out = to.data();
   const int64_t count = from.count();
   const int64_t blocks = (count + kValues - 1) / kValues;
-  parallel_for(blocks, kParallelGrain / kValues, [=](int64_t begin, int64_t end) {
+  parallel_for(blocks, kParallelGrain / kValues, [&](int64_t begin, int64_t end) {
     const int64_t first = begin * kValues;
     const int64_t length = std::min(end * kValues, count) - first;
-    drop_values(in + first, out + first, length, first, context.random_key, context.forward_count,
-                threshold, scale);
+    drop_values(in + first, out + first, length, first, context, threshold, scale);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "caffe/layers/softmax_rows.hpp"
 
 #include "caffe/core/error.hpp"
+#include "caffe/core/simd.hpp"
 #include "caffe/core/vector_exp.hpp"
 
 namespace caffe {
@@ -24,6 +25,7 @@ void for_each_tile(const ChannelShape& shape, const Body& body) {
                });
 }
 
+CAFFE_WIDE
 void softmax_row(const float* x, int64_t classes, float* y) {
   float most = x[0];
 #pragma omp simd reduction(max : most)
@@ -40,6 +42,7 @@ void softmax_row(const float* x, int64_t classes, float* y) {
   for (int64_t c = 0; c < classes; ++c) y[c] *= share;
 }
 
+CAFFE_WIDE
 void softmax_tile(const float* x, int64_t classes, int64_t width, int64_t stride, float* y) {
   float most[kTile];
   float sum[kTile] = {};
@@ -67,6 +70,7 @@ void softmax_tile(const float* x, int64_t classes, int64_t width, int64_t stride
   }
 }
 
+CAFFE_WIDE
 void gradient_row(const float* y, const float* dy, int64_t classes, float* dx) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -75,6 +79,7 @@ void gradient_row(const float* y, const float* dy, int64_t classes, float* dx) {
   for (int64_t c = 0; c < classes; ++c) dx[c] = y[c] * (dy[c] - sum);
 }
 
+CAFFE_WIDE
 void gradient_tile(const float* y, const float* dy, int64_t classes, int64_t width, int64_t stride,
                    float* dx) {
   float sum[kTile] = {};

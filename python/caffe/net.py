@@ -434,6 +434,12 @@ class Net:
         for blob in self.learned:
             blob.parameter.clear_gradient()
 
+    def close(self) -> None:
+        """Stop the background threads of data layers; the net is done with."""
+        for layer in self.layers:
+            if isinstance(layer, PythonLayer) and hasattr(layer.layer, "close"):
+                layer.layer.close()
+
     def _layer_index(self, name: str | None, default: int) -> int:
         if name is None:
             return default

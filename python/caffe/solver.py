@@ -21,6 +21,7 @@ from caffe._core.solvers import Regularization, UpdateOptions, gradient_sum_squa
 from caffe.error_bound import ErrorBounds, Momentum, RefreshSchedule
 from caffe.lr_policy import check_policy, current_step, learning_rate
 from caffe.memory_plan import SavedValue
+from caffe.mode import set_mode_gpu
 from caffe.names import suggestion
 from caffe.net import LearnedBlob, Net, Settings
 from caffe.proto import caffe_pb2 as pb
@@ -65,6 +66,11 @@ class Solver:
         self.history = [
             self._zeros(blob) for blob in self.net.learned for _ in range(self.histories)
         ]
+        for weights in param.weights:
+            for path in weights.split(","):
+                self.net.copy_from(path.strip())
+        if param.solver_mode == pb.SolverParameter.GPU:
+            set_mode_gpu()
         self.loss_window: deque[float] = deque(maxlen=self.param.average_loss)
         self.peak_bytes = 0  # the train net's, over all steps; see memory.peak()
         self.test_peak_bytes = 0
@@ -413,6 +419,14 @@ class Solver:
                 f"'{path}' was not written by COMET: error bounds, random numbers and the position "
                 "in the data start afresh"
             )
+
+    def close(self) -> None:
+        """Stop the background threads of data layers and close files; the solver is done with."""
+        for net in [self.net, *self.test_nets]:
+            net.close()
+        if self._json is not None:
+            self._json.close()
+            self._json = None
 
     # -- pycaffe -----------------------------------------------------------------------------------
 

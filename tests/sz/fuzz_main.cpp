@@ -1,5 +1,5 @@
 // Damages streams at random, with a fixed seed, and decodes them. Built with ASan and UBSan by
-// test_stream.py: any access out of bounds ends it. Also compresses into too little room.
+// test_sz_stream.py: any access out of bounds ends it. Also compresses into too little room.
 // Usage: fuzz_main ROUNDS
 #include <algorithm>
 #include <cmath>

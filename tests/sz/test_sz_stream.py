@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arrays import F32, any_bits, cases, gaussian, random_bits, relu
+from sz_arrays import F32, any_bits, cases, gaussian, random_bits, relu
+from sz_reference_decoder import decode
 
 from caffe import _core, sz
 
@@ -72,6 +74,16 @@ def test_thread_counts_agree(bound: float) -> None:
 def test_golden_checksums(name: str) -> None:
     sums = [zlib.crc32(b"".join(streams(CASES[name], bound))) for bound in BOUNDS]
     assert sums == GOLDEN[name]
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("name", CASES)
+def test_the_format_description_suffices(name: str, bound: float) -> None:
+    array = CASES[name][:9000]
+    for stream in streams(array.reshape(-1, 10), bound):
+        restored, reference = sz.decompress(stream), decode(stream)
+        assert restored.shape == reference.shape
+        assert np.array_equal(restored.view(np.uint32), reference.view(np.uint32))
 
 
 # Ratios on synthetic ReLU data (normal values, half of them cut to 0), with a margin of 3%.
@@ -157,6 +169,8 @@ def test_a_huge_shape_is_refused() -> None:
 
 def test_decoder_under_sanitizers(tmp_path: Path) -> None:
     """Builds the library with ASan and UBSan and decodes thousands of damaged streams."""
+    if shutil.which("g++") is None:
+        pytest.skip("needs g++")
     sources = sorted((ROOT / "sz/src").glob("*.cpp"))
     flags = ["-std=c++17", "-O1", "-ffp-contract=off", "-Wno-unknown-pragmas",
              "-fsanitize=address,undefined", "-fno-sanitize-recover=all",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from arrays import F32, any_bits, cases, gaussian, relu, specials
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sz_arrays import F32, any_bits, cases, gaussian, relu, specials
 
 from caffe import _core, sz
 

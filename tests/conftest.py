@@ -1,0 +1,7 @@
+"""Makes the helpers beside the tests importable from every folder of tests."""
+
+import sys
+from pathlib import Path
+
+for folder in ("golden", "layers", "net"):
+    sys.path.insert(0, str(Path(__file__).parent / folder))
