@@ -1,4 +1,4 @@
-"""Build script: setuptools packs the Python, scikit-build-core's plugin builds the C++ core with CMake."""
+"""Build script: setuptools packs the Python, scikit-build-core's plugin has CMake build the C++."""
 
 from setuptools import setup
 

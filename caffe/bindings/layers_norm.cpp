@@ -1,5 +1,4 @@
-// caffe._core.layers: constructors of the normalising, element-wise, joining and shape-changing
-// layers.
+// caffe._core.layers: constructors of the normalising, joining and shape-changing layers.
 #include <pybind11/stl.h>
 
 #include <optional>

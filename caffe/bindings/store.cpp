@@ -29,7 +29,9 @@ void bind_store(py::module_& m) {
       .def_property_readonly("raw_bytes", &StoredActivation::raw_bytes)
       .def_property_readonly("stored_bytes", &StoredActivation::stored_bytes)
       .def_property_readonly("error_bound", &StoredActivation::error_bound)
-      .def_property_readonly("statistics", &StoredActivation::statistics);
+      // A copy: a reference would keep the whole activation alive.
+      .def_property_readonly("statistics", &StoredActivation::statistics,
+                             py::return_value_policy::copy);
   py::class_<ActivationStore>(store, "ActivationStore")
       .def(py::init<>())
       .def("save", &ActivationStore::save, "tensor"_a, "form"_a, "error_bound"_a = 0.0,

@@ -46,8 +46,7 @@ inline PhiloxBlock random_counter(uint64_t sequence, uint64_t group) {
           static_cast<uint32_t>(sequence), static_cast<uint32_t>(sequence >> 32)};
 }
 
-// Four 32-bit numbers for elements 4 * group .. 4 * group + 3 of the `sequence`-th draw under
-// `key`.
+// Four 32-bit numbers for elements 4 * group .. + 3 of the `sequence`-th draw under `key`.
 inline PhiloxBlock random_group(uint64_t key, uint64_t sequence, uint64_t group) {
   return philox4x32(random_counter(sequence, group), key);
 }

@@ -6,8 +6,8 @@
 
 namespace caffe {
 
-// Within 2 units in the last place for x <= 88; 0 below -87.3 (where e^x is no normal float); NaN
-// for NaN.
+// Within 2 units in the last place from -87.3 to 88.3; 0 below, where e^x is no normal float; held
+// at e^88.3 above; NaN for NaN.
 inline float vector_exp(float x) {
   constexpr float kLeast = -87.3365448f;     // log(FLT_MIN)
   constexpr float kMost = 88.3762626f;       // 2^n below stays finite
@@ -18,13 +18,13 @@ inline float vector_exp(float x) {
   const float shifted = clamped * 1.44269504f + kRound;
   const float n = shifted - kRound;
   const float r = (clamped - n * kLog2High) - n * kLog2Low;  // |r| <= log(2) / 2
-  // Taylor's series, the last terms adjusted to the interval.
-  float p = 1.98756915e-4f;
-  p = p * r + 1.39819995e-3f;
-  p = p * r + 8.33345191e-3f;
-  p = p * r + 4.16657960e-2f;
-  p = p * r + 1.66666655e-1f;
-  p = p * r + 5.00000001e-1f;
+  // e^r = 1 + r + r^2 * p(r), p interpolated at Chebyshev's points of the interval.
+  float p = 1.98910799e-4f;
+  p = p * r + 1.39337312e-3f;
+  p = p * r + 8.33331048e-3f;
+  p = p * r + 4.1666463e-2f;
+  p = p * r + 1.66666672e-1f;
+  p = p * r + 0.5f;
   p = p * r * r + r + 1.0f;
   // The low bits of `shifted` are n; 2^n has n + 127 in its exponent field.
   uint32_t bits;

@@ -1,14 +1,13 @@
-// BatchNorm, without the affine part (a Scale layer follows). Bottom and top: one shape, N x C x
-// ...; of one axis only: C = 1. Sums run over N and everything behind C: m = N * (values of a
-// plane).
+// BatchNorm, without the affine part (a Scale layer follows). Bottom and top: one shape, of N x C
+// and any axes behind, or of one axis with C = 1. Sums run over all but C, m values a channel.
 //   training:     y = (x - mean) / sqrt(var + eps) with the batch's mean and biased variance
 //                 dx = (dy - mean(dy) - y * mean(dy * y)) / sqrt(var + eps)
 //   global stats: y = (x - sum_mean / factor) / sqrt(sum_var / factor + eps)
 //                 dx = dy / sqrt(sum_var / factor + eps)
-// Parameters, none of which learns: sum_mean [C], sum_var [C], factor [1]. A forward pass in
-// training multiplies each by moving_average_fraction and adds mean, var * m / (m - 1) and 1.
-// Backward reads: y in training (normalised, so a bound in its own std does), else nothing. Keeps
-// 1 / sqrt(var + eps) of each channel between the passes.
+// Parameters, none of which learns: sum_mean [C], sum_var [C], factor [1]. A pass on the batch's
+// statistics multiplies each by moving_average_fraction and adds mean, var * m / (m - 1) and 1.
+// Backward reads: y in training (normalised, so a bound in its own std serves), else nothing.
+// Keeps 1 / sqrt(var + eps) of each channel between the passes.
 #pragma once
 
 #include "caffe/layers/layer.hpp"

@@ -9,7 +9,7 @@ constexpr int64_t kColumns = 64;  // channels summed side by side
 
 float total(const float (&lanes)[kLanes]) {
   float sums[kLanes];
-  std::copy(lanes, lanes + kLanes, sums);
+  std::copy_n(lanes, kLanes, sums);
   for (int width = kLanes / 2; width > 0; width /= 2) {
     for (int i = 0; i < width; ++i) sums[i] += sums[i + width];
   }
@@ -42,8 +42,7 @@ BlockSums sum_block(int64_t count, const Term& term) {
   return {total(first), total(second)};
 }
 
-// A tensor cut into blocks: row r of `rows` holds block r % per_plane of plane r / per_plane of
-// each channel.
+// A tensor cut into blocks: row r holds block r % per_plane of each channel's plane r / per_plane.
 struct Blocks {
   explicit Blocks(const ChannelShape& shape)
       : shape(shape),
@@ -144,8 +143,7 @@ ChannelShape ChannelShape::of(const Shape& shape, size_t axis, size_t axes) {
 void channel_moments(const float* x, const ChannelShape& shape, float* mean, float* variance) {
   const int64_t channels = shape.channels;
   const Blocks blocks(shape);
-  // Each block's mean and sum of squared deviations from it. Blocks of one value are their own
-  // mean.
+  // Each block's mean and sum of squared deviations. A block of one value is its own mean.
   const bool single = shape.inner == 1;
   const Tensor partial =
       Tensor::make({2, single ? 0 : blocks.rows, channels}, MemoryKind::Workspace);
@@ -155,12 +153,8 @@ void channel_moments(const float* x, const ChannelShape& shape, float* mean, flo
     blocks.for_each([=](int64_t row, int64_t c, int64_t begin, int64_t length) {
       const float* v = x + begin;
       const float n = static_cast<float>(length);
-      const float rough = sum_block(length,
-                                    [=](int64_t i) {
-                                      return BlockSums{v[i], 0};
-                                    })
-                              .first /
-                          n;
+      const auto value = [=](int64_t i) { return BlockSums{v[i], 0}; };
+      const float rough = sum_block(length, value).first / n;
       // The deviations' own sum corrects the rounding of `rough`.
       const BlockSums sums = sum_block(length, [=](int64_t i) {
         const float d = v[i] - rough;

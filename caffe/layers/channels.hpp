@@ -1,8 +1,7 @@
 // Loops over tensors seen as [outer, channels, inner], and sums over all but the channels.
 //
-// Sums are taken in blocks of at most 4096 values, in float with a fixed number of partial sums,
-// and the blocks are combined in double in a fixed order: results do not depend on the thread
-// count.
+// Sums are taken in blocks of at most 4096 values, in float with a fixed number of partial sums;
+// the blocks are combined in double in a fixed order. Results do not depend on the thread count.
 #pragma once
 
 #include <algorithm>

@@ -3,10 +3,10 @@
 //   Product: y = prod_k x_k                  dx_k = dy * prod_{j != k} x_j
 //   Maximum: y = max_k x_k                   dx_k = k is the bottom that y came from ? dy : 0
 // Of equal values Maximum takes bottom 1 before bottom 0, and any later one last.
-// Caffe's stable_prod_grad: false asks for dx_k = dy * y / x_k, which is the same but for rounding
-// and a division by zero; there is one way here, the stable one. Backward reads: Sum nothing;
-// Product the bottoms that some wanted dx_k multiplies; Maximum nothing. Maximum keeps the number
-// of the winner, ceil(log2(bottoms)) bits an element.
+// Caffe's stable_prod_grad: false asks for dx_k = dy * y / x_k: the same but for rounding and a
+// division by zero, so there is one way here, the stable one.
+// Backward reads: for Product the bottoms that some wanted dx_k multiplies, otherwise nothing.
+// Maximum keeps the number of the winner, ceil(log2(bottoms)) bits an element.
 #pragma once
 
 #include "caffe/layers/layer.hpp"

@@ -8,8 +8,7 @@
 namespace caffe {
 namespace {
 
-// dx = dy where the mask's bit is set, else slope * dy; words [begin, end) of a mask of `count`
-// bits.
+// dx = dy where the mask's bit is set, else slope * dy; words [begin, end) of a mask of `count`.
 void pass_masked(const uint64_t* words, float slope, int64_t begin, int64_t end, int64_t count,
                  const float* dy, float* dx) {
   uint32_t bit[32];  // compilers vectorise a test against a table, not a shift by the index

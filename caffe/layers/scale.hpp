@@ -4,8 +4,7 @@
 // whose shape must match x's from `axis` on. The offset b is a parameter of the factors' shape.
 //   y = s * x + b      dx = s * dy      ds = sum(dy * x)      db = sum(dy)
 // sums over outer and inner. Parameters: [s] if there is one bottom, [b] with bias_term.
-// Backward reads: x (for ds) if the factors learn or bottom 1 wants its gradient; bottom 1 (for
-// dx).
+// Backward reads: x for ds, if s learns or bottom 1 wants its gradient; bottom 1 for dx.
 #pragma once
 
 #include "caffe/layers/channels.hpp"

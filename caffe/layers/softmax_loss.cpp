@@ -29,6 +29,12 @@ Needs SoftmaxLossLayer::needs(const Propagation& propagation) const {
   return needs;
 }
 
+Traits SoftmaxLossLayer::traits() const {
+  Traits traits;
+  traits.differentiable_bottoms = 1;
+  return traits;
+}
+
 int64_t SoftmaxLossLayer::class_of(const float* labels, int64_t index,
                                    const ChannelShape& shape) const {
   const float label = labels[index];

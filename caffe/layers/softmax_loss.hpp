@@ -1,11 +1,9 @@
 // SoftmaxWithLoss: softmax along one axis and the multinomial logistic loss of the result.
 // Bottom 0: scores, seen as [outer, classes, inner]. Bottom 1: labels, outer * inner floats, the
-// class of each sample (an integer from 0, or ignore_label). Top 0: the loss, a scalar. Top 1, if
-// there: p.
-//   p = softmax(x)      loss = -sum log(max(p[label], FLT_MIN)) / n      dx = (p - [c = label]) * w
-//   / n
-// over the samples that are not ignored; dx of an ignored one is 0; w is the gradient of top 0.
-// n, at least 1: Full outer * inner; Valid those not ignored; BatchSize outer; None 1.
+// class of each sample (an integer from 0, or ignore_label). Top 0: the loss, a scalar. Top 1: p.
+//   p = softmax(x)                loss = -sum log(max(p[label], FLT_MIN)) / n
+//   dx = (p - [c = label]) * w / n, and 0 for samples that are ignored; w is the gradient of top 0
+// n, at least 1: Full outer * inner; Valid the samples not ignored; BatchSize outer; None 1.
 // Backward reads: the labels, exactly. Keeps p between the passes.
 #pragma once
 
@@ -30,6 +28,7 @@ class SoftmaxLossLayer : public Layer {
 
   std::vector<Shape> reshape(const std::vector<Shape>& bottoms) override;
   Needs needs(const Propagation& propagation) const override;
+  Traits traits() const override;
   void forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) override;
   void backward(const BackwardArguments& arguments) override;
   size_t saved_bytes() const override;

@@ -12,11 +12,14 @@ namespace {
 
 // A guess is given this much room before it is worth trying, and never less than a few pages.
 constexpr double kGuessMargin = 1.125;
-constexpr size_t kLeastGuess = 1 << 16;
+constexpr size_t kLeastGuess = size_t{1} << 13;
+// Without a guess: most bounded activations shrink by more than this.
+constexpr size_t kFirstRatio = 4;
 
-size_t guess_capacity(int64_t expected_bytes, size_t worst) {
-  if (expected_bytes <= 0) return worst;
-  return std::min(worst, kLeastGuess + static_cast<size_t>(expected_bytes * kGuessMargin));
+size_t first_capacity(int64_t expected_bytes, size_t raw_bytes, size_t worst) {
+  const size_t guess = expected_bytes > 0 ? static_cast<size_t>(expected_bytes * kGuessMargin)
+                                          : raw_bytes / kFirstRatio;
+  return std::min(worst, kLeastGuess + guess);
 }
 
 }  // namespace
@@ -53,7 +56,8 @@ std::shared_ptr<StoredActivation> ActivationStore::save(const Tensor& tensor, Fo
 
   const size_t worst =
       sz::max_compressed_size(static_cast<size_t>(tensor.count()), tensor.axes());
-  size_t capacity = guess_capacity(expected_bytes, worst);
+  // The worst case is as large as the raw values: rather compress again than hold both.
+  size_t capacity = first_capacity(expected_bytes, tensor.bytes(), worst);
   for (;;) {
     auto block = Arena::instance().allocate(capacity, MemoryKind::StoredActivations);
     const size_t bytes =
@@ -65,7 +69,7 @@ std::shared_ptr<StoredActivation> ActivationStore::save(const Tensor& tensor, Fo
       return stored;
     }
     if (capacity == worst) throw Error("the compressor ran past its own worst case");
-    capacity = worst;
+    capacity = std::min(worst, 2 * capacity);
   }
 }
 

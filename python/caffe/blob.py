@@ -1,7 +1,7 @@
 """Blobs as pycaffe shows them: named arrays `data` and `diff` with a shape.
 
-A Blob is a window on a tensor that somebody else owns: a parameter, a value of a net, or what a Python
-layer is given for the length of one call.
+A Blob is a window on a tensor that somebody else owns: a parameter, a value of a net, or what a
+Python layer is given for the length of one call.
 """
 
 from __future__ import annotations

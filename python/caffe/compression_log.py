@@ -59,7 +59,7 @@ class CompressionSummary:
 
 
 def row_name(executor: Executor, report: StoredReport) -> str:
-    """Return the layers that read the value for their weights' gradient, else the one that wrote it."""
+    """Return the layers that read the value for their weights' gradient, else its writer."""
     saved = report.saved
     readers = [reader.layer for reader in saved.readers if reader.rule == BoundRule.GRADIENT]
     layers = dict.fromkeys(readers) or {saved.value.producer: None}

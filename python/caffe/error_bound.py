@@ -1,13 +1,13 @@
 """Error bounds: how wrong each kept activation may be.
 
-FIXED takes the bound from prototxt. ADAPTIVE sets it so that the error which compression causes in a
-layer's weight gradient has a standard deviation of sigma_factor times the mean momentum of its
+FIXED takes the bound from prototxt. ADAPTIVE sets it so that the error which compression causes in
+a layer's weight gradient has a standard deviation of sigma_factor times the mean momentum of its
 weights (the COMET paper's rule; docs/error-bounds.md derives the form used here):
 
     eb = sqrt(3) * sigma / (rms(dy) * sqrt(N * P * R)),    sigma = sigma_factor * m
 
-N * P products summed in one weight gradient, R the share of non-zeros, m the mean momentum in units of
-the gradient. Knows statistics and bounds, not tensors' lives or the wire format.
+N * P products summed in one weight gradient, R the share of non-zeros, m the mean momentum in units
+of the gradient. Knows statistics and bounds, not tensors' lives or the wire format.
 """
 
 from __future__ import annotations

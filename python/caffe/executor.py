@@ -1,4 +1,4 @@
-"""Runs the layers of a net and carries out its memory plan: who is alloted which buffer, and when it dies.
+"""Runs the layers of a net and carries out its memory plan: buffers, their forms and their lives.
 
 Knows tensors, forms and steps. Names, prototxt and the pycaffe API are net.py's; bounds are
 error_bound.py's; what is kept how is memory_plan.py's.
@@ -364,6 +364,7 @@ class LayerErrors:
     """Puts the layer's name and type in front of what its code complains about."""
 
     def __init__(self, node: Node) -> None:
+        """Name `node` in what goes wrong within the block."""
         self.node = node
 
     def __enter__(self) -> None:

@@ -1,8 +1,8 @@
 """The graph of a net: its layers and values, from a NetParameter. No arithmetic, no buffers.
 
-A *value* is one writing of one blob: a layer whose top has the name of its bottom (in place) makes a
-new value of the same blob. Rules by phase, level and stage are applied and Split layers are put in
-where a value has several readers, named as Caffe names them.
+A *value* is one writing of one blob: a layer whose top has the name of its bottom (in place) makes
+a new value of the same blob. Rules by phase, level and stage are applied and Split layers are put
+in where a value has several readers, named as Caffe names them.
 """
 
 from __future__ import annotations

@@ -14,24 +14,24 @@ def _fixed(solver: pb.SolverParameter, iteration: int) -> float:
 
 
 def _step(solver: pb.SolverParameter, iteration: int) -> float:
-    return solver.base_lr * solver.gamma ** (iteration // solver.stepsize)
+    return solver.base_lr * float(solver.gamma ** (iteration // solver.stepsize))
 
 
 def _exp(solver: pb.SolverParameter, iteration: int) -> float:
-    return solver.base_lr * solver.gamma**iteration
+    return solver.base_lr * float(solver.gamma**iteration)
 
 
 def _inv(solver: pb.SolverParameter, iteration: int) -> float:
-    return solver.base_lr * (1 + solver.gamma * iteration) ** -solver.power
+    return solver.base_lr * float((1 + solver.gamma * iteration) ** -solver.power)
 
 
 def _multistep(solver: pb.SolverParameter, iteration: int) -> float:
-    return solver.base_lr * solver.gamma ** current_step(solver, iteration)
+    return solver.base_lr * float(solver.gamma ** current_step(solver, iteration))
 
 
 def _poly(solver: pb.SolverParameter, iteration: int) -> float:
     # Beyond max_iter the base would be negative, and its power complex.
-    return solver.base_lr * max(1 - iteration / solver.max_iter, 0.0) ** solver.power
+    return solver.base_lr * float(max(1 - iteration / solver.max_iter, 0.0) ** solver.power)
 
 
 def _sigmoid(solver: pb.SolverParameter, iteration: int) -> float:
@@ -69,7 +69,7 @@ def check_policy(solver: pb.SolverParameter) -> None:
     if policy not in POLICIES:
         raise ValueError(f"unknown lr_policy '{policy}'{suggestion(policy, POLICIES)}")
     for name in _REQUIRED.get(policy, ()):
-        missing = not solver.stepvalue if name == "stepvalue" else not solver.HasField(name)  # type: ignore[arg-type]
+        missing = not solver.stepvalue if name == "stepvalue" else not solver.HasField(name)
         if missing:
             raise ValueError(f"lr_policy '{policy}' needs {name} in the solver")
     if policy == "step" and solver.stepsize <= 0:

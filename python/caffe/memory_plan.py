@@ -181,9 +181,7 @@ def _saved_values(
     for node, fact in zip(graph.nodes, facts):
         if not fact.runs_backward:
             continue
-        wanted = list(zip(node.bottoms, fact.needs.bottoms)) + list(
-            zip(node.tops, fact.needs.tops)
-        )
+        wanted = list(zip(node.bottoms, fact.needs.bottoms)) + list(zip(node.tops, fact.needs.tops))
         for value, need in wanted:
             if need.quality != Quality.NOTHING:
                 readers.setdefault(roots[value.index].index, []).append(

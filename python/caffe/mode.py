@@ -1,4 +1,4 @@
-"""Where to compute. This build computes on the CPU; being asked for a GPU is answered by a warning, once."""
+"""Where to compute: this build does on the CPU, and warns once when asked for a GPU."""
 
 from __future__ import annotations
 

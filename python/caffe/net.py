@@ -1,7 +1,7 @@
-"""Net, as pycaffe has it: made from prototxt, run with forward() and backward(), read through blobs.
+"""Net, as pycaffe has it: made from prototxt, run by forward() and backward(), read through blobs.
 
-Puts the parts together: graph, layers, parameters and their sharing, memory plan, executor. The running
-itself is executor.py's.
+Puts the parts together: graph, layers, parameters and their sharing, memory plan, executor. The
+running itself is executor.py's.
 """
 
 from __future__ import annotations
@@ -109,9 +109,7 @@ class Net:
             self.copy_from(weights)
 
     @classmethod
-    def from_param(
-        cls, param: pb.NetParameter, state: pb.NetState, settings: Settings
-    ) -> Net:
+    def from_param(cls, param: pb.NetParameter, state: pb.NetState, settings: Settings) -> Net:
         """Make the net of a solver: its state, seed and compression are the solver's to say."""
         net = cls.__new__(cls)
         net._build(param, state, settings)
@@ -186,9 +184,7 @@ class Net:
                 parameters[index] = self._share(owner, parameter, spec)
                 continue
             if index < len(layer_fillers):
-                rng = np.random.Generator(
-                    np.random.Philox(key=[self._layer_key(node), index])
-                )
+                rng = np.random.Generator(np.random.Philox(key=[self._layer_key(node), index]))
                 fillers.fill(parameter.data.numpy(), layer_fillers[index], rng)
             learned = LearnedBlob(parameter, node.index, spec)
             self.learned.append(learned)
@@ -209,14 +205,16 @@ class Net:
                 f"shares '{spec.name}' of layer '{owner_name}', but has {parameter.data.count} "
                 f"values and they have {owner.parameter.data.count}"
             )
-        for field in ("lr_mult", "decay_mult"):
-            if spec.HasField(field):  # type: ignore[arg-type]
-                if owner.spec.HasField(field) and getattr(owner.spec, field) != getattr(spec, field):  # type: ignore[arg-type]
-                    raise ValueError(
-                        f"shares '{spec.name}' of layer '{owner_name}' with another {field}: "
-                        f"{getattr(spec, field):g}, theirs is {getattr(owner.spec, field):g}"
-                    )
-                setattr(owner.spec, field, getattr(spec, field))
+        for name in ("lr_mult", "decay_mult"):
+            if not spec.HasField(name):
+                continue
+            own, owners = getattr(spec, name), getattr(owner.spec, name)
+            if owner.spec.HasField(name) and own != owners:
+                raise ValueError(
+                    f"shares '{spec.name}' of layer '{owner_name}' with another {name}: "
+                    f"{own:g}, theirs is {owners:g}"
+                )
+            setattr(owner.spec, name, own)
         owner.sharers += 1
         return owner.parameter
 
@@ -249,8 +247,8 @@ class Net:
         if written:
             if len(written) != len(runtime.node.bottoms):
                 raise ValueError(
-                    f"layer '{runtime.node.name}': has {len(written)} propagate_down, needs one for "
-                    f"each of its {len(runtime.node.bottoms)} bottoms"
+                    f"layer '{runtime.node.name}': has {len(written)} propagate_down, needs one "
+                    f"for each of its {len(runtime.node.bottoms)} bottoms"
                 )
             return bool(written[index])
         return reached
@@ -285,12 +283,16 @@ class Net:
         known = self.graph.last_values()
         for name in names:
             if name not in known and not self._settings.forward_only:
-                raise ValueError(f"compression_param: keep names no blob '{name}'{suggestion(name, known)}")
+                raise ValueError(
+                    f"compression_param: keep names no blob '{name}'{suggestion(name, known)}"
+                )
 
     def _make_views(self) -> None:
         last = self.graph.last_values()
         for node in self.graph.nodes:
-            if node.type == "Input":  # what the user fills is the input itself, whoever works in place
+            if (
+                node.type == "Input"
+            ):  # what the user fills is the input itself, whoever works in place
                 last.update({top.name: top for top in node.tops})
         self._values = last
         self.blobs: OrderedDict[str, Blob] = OrderedDict(
@@ -410,7 +412,7 @@ class Net:
         return list(zip(self._layer_names, times))
 
     def backward_timed(self) -> list[tuple[str, float]]:
-        """Run backward; returns (layer name, milliseconds) of each layer that has a backward pass."""
+        """Run backward; returns (layer name, milliseconds) of each layer that runs backward."""
         self._executor.seed_losses()
         times = self._executor.backward(len(self.graph.nodes) - 1, 0)
         return [(self._layer_names[index], took) for index, took in times]
@@ -518,14 +520,11 @@ class Net:
         save_weights(
             path,
             self.to_param(),
-            [
-                [blob.data for blob in self.params.get(node.name, [])]
-                for node in self.graph.nodes
-            ],
+            [[blob.data for blob in self.params.get(node.name, [])] for node in self.graph.nodes],
         )
 
     def to_param(self) -> pb.NetParameter:
-        """Return the net as it is, without weights: current format, rules applied, splits put in."""
+        """Return the net without weights, as it is: current format, rules applied, with splits."""
         param = pb.NetParameter(name=self.graph.name)
         for node in self.graph.nodes:
             layer = param.layer.add()

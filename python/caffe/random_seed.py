@@ -16,7 +16,7 @@ def set_random_seed(seed: int) -> None:
 
 
 def current() -> int:
-    """Return a seed for one net: different from net to net, the same from run to run if one was set."""
+    """Return a seed for one net: another for each net, the same from run to run if one was set."""
     global _nets  # noqa: PLW0603
     if _seed is None:
         return secrets.randbits(32)

@@ -1,6 +1,7 @@
 """Weights and solver states in files, as BVLC Caffe writes and reads them.
 
-A file is written beside its place, synced and renamed: a full disk or a crash leaves the old one whole.
+A file is written beside its place, synced and renamed: a full disk or a crash leaves the old one
+whole.
 """
 
 from __future__ import annotations
@@ -113,7 +114,9 @@ def load_weights(path: str | Path) -> list[tuple[str, list[FloatArray]]]:
         if layers and len(plain) == len(layers):
             return plain
     net = read_binary_net(path)
-    return [(layer.name, list(map(blob_to_array, layer.blobs))) for layer in net.layer if layer.blobs]
+    return [
+        (layer.name, list(map(blob_to_array, layer.blobs))) for layer in net.layer if layer.blobs
+    ]
 
 
 def _read_wire(path: str | Path, kind: Kind, message: _M) -> _M | None:

@@ -1,7 +1,7 @@
-"""Solvers: the training loop. Caffe's order of a step, its log lines, tests, snapshots and resuming.
+"""Solvers: the training loop. Caffe's order of a step, its log lines, tests, snapshots, resuming.
 
-The update rules' arithmetic is C++ (caffe/solvers); formulas of the learning rate are lr_policy.py's;
-when bounds are refreshed is decided here, how is error_bound.py's.
+The update rules' arithmetic is C++ (caffe/solvers); formulas of the learning rate are
+lr_policy.py's; when bounds are refreshed is decided here, how is error_bound.py's.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Solver:
         self.param = pb.SolverParameter()
         self.param.CopyFrom(param)
         self.iter = 0
-        self.lr = 0.0
+        self._rate = 0.0  # learning rate of the iteration under way
         self.compression_log: str | Path | None = None
         self._check()
         self.seed = param.random_seed if param.random_seed >= 0 else secrets.randbits(32)
@@ -87,6 +87,11 @@ class Solver:
         if param.type not in SOLVERS:
             raise ValueError(f"unknown solver type '{param.type}'{suggestion(param.type, SOLVERS)}")
         return SOLVERS[param.type](param)
+
+    @property
+    def lr(self) -> float:
+        """Learning rate of the next iteration, before any lr_mult."""
+        return learning_rate(self.param, self.iter)
 
     # -- making ------------------------------------------------------------------------------------
 
@@ -130,8 +135,8 @@ class Solver:
         nets = solver_nets(self.param, pb.TRAIN)
         if len(nets) != 1:
             raise ValueError(
-                f"the solver names {len(nets)} nets to train, needs one of net, net_param, train_net "
-                "and train_net_param"
+                f"the solver names {len(nets)} nets to train, needs one of net, net_param, "
+                "train_net and train_net_param"
             )
         net, state = nets[0]
         settings = Settings(self.param.compression_param, self.seed, bounds=self.bounds)
@@ -228,8 +233,8 @@ class Solver:
 
     def _accumulate_gradients(self) -> float:
         """Run forward and backward iter_size times; returns the mean loss."""
-        self.lr = learning_rate(self.param, self.iter)
-        self.schedule.rate_is(self.iter + 1, self.lr, self.param.momentum)
+        self._rate = learning_rate(self.param, self.iter)
+        self.schedule.rate_is(self.iter + 1, self._rate, self.param.momentum)
         self.bounds.collecting = self._uses_plan and self.schedule.due(self.iter + 1)
         for net in self.test_nets:
             net.executor.release_all()
@@ -252,16 +257,16 @@ class Solver:
 
     def apply_update(self) -> None:
         """Change the parameters by their gradients, as the learning rate of this iteration says."""
-        self.lr = learning_rate(self.param, self.iter)
+        self._rate = learning_rate(self.param, self.iter)
         if self.param.display and self.iter % self.param.display == 0:
-            log.info(f"Iteration {self.iter}, lr = {self.lr:g}")
+            log.info(f"Iteration {self.iter}, lr = {self._rate:g}")
         scale = self._clip_scale() / self.param.iter_size
         regularization = _REGULARIZATIONS[self.param.regularization_type]
         for index, blob in enumerate(self.net.learned):
             if blob.spec.lr_mult == 0:
                 continue
             options = UpdateOptions(
-                rate=self.lr * blob.spec.lr_mult,
+                rate=self._rate * blob.spec.lr_mult,
                 gradient_scale=scale,
                 decay=self.param.weight_decay * blob.spec.decay_mult,
                 regularization=regularization,
@@ -304,7 +309,7 @@ class Solver:
         weights = self.net.layers[layer].parameters[0]
         for index, blob in enumerate(self.net.learned):
             if blob.parameter.data.shares_buffer(weights.data):
-                rate = self.lr * blob.spec.lr_mult
+                rate = self._rate * blob.spec.lr_mult
                 return Momentum(self.mean_momentum(index) if rate else 0.0, blob.sharers)
         raise AssertionError("a layer's parameter is not among the net's")
 
@@ -349,7 +354,7 @@ class Solver:
             for line in compression_log.table(summary):
                 log.info(line)
         if self._json is not None:
-            self._json.write(self.iter, loss, self.lr, summary)
+            self._json.write(self.iter, loss, self._rate, summary)
 
     # -- snapshots ---------------------------------------------------------------------------------
 
@@ -399,8 +404,8 @@ class Solver:
         state, history = load_state(path)
         if len(history) != len(self.history):
             raise ValueError(
-                f"'{path}' has {len(history)} history blobs, this solver needs {len(self.history)}; "
-                "is it of another net or solver type?"
+                f"'{path}' has {len(history)} history blobs, this solver needs "
+                f"{len(self.history)}; is it of another net or solver type?"
             )
         for index, (array, tensor) in enumerate(zip(history, self.history)):
             if array.size != tensor.count:
@@ -452,7 +457,7 @@ class SGDSolver(Solver):
 
     def mean_momentum(self, index: int) -> float:
         """Return mean |history| / (lr * lr_mult): Caffe's history holds the learning rate."""
-        rate = self.lr * self.net.learned[index].spec.lr_mult
+        rate = self._rate * self.net.learned[index].spec.lr_mult
         return self.history[index].mean_abs() / rate
 
 

@@ -1,4 +1,4 @@
-"""What a solver state holds beyond Caffe's fields, so that a resumed run equals the uninterrupted one."""
+"""What a solver state holds beyond Caffe's fields: a resumed run equals the uninterrupted one."""
 
 from __future__ import annotations
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from caffe._core import data as core
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from caffe._core import data as core
 from caffe.data.transform import Transformer, random_key, read_mean
 from caffe.proto import caffe_pb2
 

@@ -67,6 +67,4 @@ def _keys(vectors: np.lib.npyio.NpzFile, prefix: str) -> list[str]:
 
 
 def _compare(ours: np.ndarray, theirs: np.ndarray, what: str) -> None:
-    np.testing.assert_allclose(
-        ours, theirs.reshape(ours.shape), rtol=RTOL, atol=ATOL, err_msg=what
-    )
+    np.testing.assert_allclose(ours, theirs.reshape(ours.shape), rtol=RTOL, atol=ATOL, err_msg=what)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from caffe import _core
-from caffe.proto import caffe_pb2 as pb
 from harness import (
     Array,
     LayerUnderTest,
@@ -16,6 +14,9 @@ from harness import (
     golden_names,
     random_array,
 )
+
+from caffe import _core
+from caffe.proto import caffe_pb2 as pb
 
 BATCH_NORM = 'type: "BatchNorm"'
 GLOBAL = 'type: "BatchNorm" batch_norm_param { use_global_stats: true }'

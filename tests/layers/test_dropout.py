@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from caffe import _core
-from caffe.proto import caffe_pb2 as pb
 from harness import (
     Array,
     LayerUnderTest,
@@ -15,6 +13,9 @@ from harness import (
     golden_names,
     random_array,
 )
+
+from caffe import _core
+from caffe.proto import caffe_pb2 as pb
 
 
 def _dropout(ratio: float, bottom: Array, key: int = 1, count: int = 0) -> LayerUnderTest:

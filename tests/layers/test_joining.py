@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from caffe import _core
 from harness import (
     LayerUnderTest,
     Quality,
@@ -16,12 +15,12 @@ from harness import (
     random_array,
 )
 
+from caffe import _core
+
 BatchAxis = _core.layers.BatchAxis
 
 
-@pytest.mark.parametrize(
-    "name", golden_names("concat", "eltwise_", "split", "flatten", "reshape")
-)
+@pytest.mark.parametrize("name", golden_names("concat", "eltwise_", "split", "flatten", "reshape"))
 def test_golden(name: str) -> None:
     check_golden(name)
 

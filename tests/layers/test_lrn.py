@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from harness import LayerUnderTest, check_golden, check_gradients, golden_names, random_array
 
 from caffe import _core
-from harness import LayerUnderTest, check_golden, check_gradients, golden_names, random_array
 
 # name: (options, shape of the bottom)
 CASES = {

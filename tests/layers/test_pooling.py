@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-
-from caffe import _core
 from harness import (
     LayerUnderTest,
     check_golden,
@@ -12,6 +10,8 @@ from harness import (
     golden_names,
     random_array,
 )
+
+from caffe import _core
 
 # name: (options, shape of the bottom). Widths of 4 and 8 outputs are where the fast loops begin.
 CASES = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from caffe import _core
 from harness import (
     Array,
     LayerUnderTest,
@@ -17,6 +16,8 @@ from harness import (
     to_tensor,
     unwritten,
 )
+
+from caffe import _core
 
 SLOPES = [0, 0.1, -0.5, 2]
 
@@ -51,14 +52,13 @@ def test_nan_is_not_hidden() -> None:
         assert np.isnan(_relu(slope, np.float32([np.nan])).forward()[0]).all()
 
 
-@pytest.mark.skipif(not hasattr(_core, "pack_sign"), reason="this build has no pack_sign")
 @pytest.mark.parametrize("slope", SLOPES)
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 40_000])
 def test_backward_from_a_packed_mask(slope: float, count: int) -> None:
     x, dy = random_array(count), random_array(count, seed=1)
     layer = _relu(slope, x)
     (y,) = layer.forward()
-    mask = _core.pack_sign(to_tensor(x if slope < 0 else y))
+    mask = _core.store.pack_sign(to_tensor(x if slope < 0 else y))
     assert mask.is_mask
     assert mask.bytes == (count + 63) // 64 * 8
     src, dst = (mask, _core.Tensor()) if slope < 0 else (_core.Tensor(), mask)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from caffe import _core
 from harness import (
     GOLDEN,
     LayerUnderTest,
@@ -15,6 +14,8 @@ from harness import (
     golden_names,
     random_array,
 )
+
+from caffe import _core
 
 Propagation = _core.layers.Propagation
 BoundRule = _core.layers.BoundRule
@@ -40,9 +41,7 @@ def test_golden(name: str) -> None:
 
 
 @pytest.mark.parametrize(("options", "shape", "factors"), ONE_BOTTOM)
-def test_one_bottom(
-    options: str, shape: tuple[int, ...], factors: tuple[int, ...]
-) -> None:
+def test_one_bottom(options: str, shape: tuple[int, ...], factors: tuple[int, ...]) -> None:
     x = random_array(*shape) if shape else np.float32(1.5)
     layer = LayerUnderTest(f'type: "Scale" scale_param {{ {options} }}', [np.asarray(x)])
     assert [p.shape for p in layer.parameters] == [factors] * len(layer.parameters)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from caffe import _core
 from harness import (
     Array,
     LayerUnderTest,
@@ -14,6 +13,8 @@ from harness import (
     golden_names,
     random_array,
 )
+
+from caffe import _core
 
 LOSS = 'type: "SoftmaxWithLoss" top: "loss"'
 MODES = ["FULL", "VALID", "BATCH_SIZE", "NONE"]

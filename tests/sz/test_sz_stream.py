@@ -186,5 +186,5 @@ def test_decoder_under_sanitizers(tmp_path: Path) -> None:
         list(pool.map(build, [*sources, Path(__file__).with_name("fuzz_main.cpp")]))
     program = tmp_path / "fuzz"
     subprocess.run(["g++", *flags, *tmp_path.glob("*.o"), "-o", program], check=True)
-    result = subprocess.run([program, "1200"], capture_output=True, text=True, check=False)
+    result = subprocess.run([program, "600"], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr[-3000:]

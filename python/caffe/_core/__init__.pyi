@@ -1,6 +1,6 @@
 """Types of the extension module caffe._core, whose code is caffe/bindings.
 
-This folder holds stubs alone: without an __init__.py it never stands in for the extension beside it.
+This folder holds stubs alone: having no __init__.py, it never hides the extension beside it.
 """
 
 from collections.abc import Sequence
@@ -21,6 +21,7 @@ class Error(RuntimeError): ...
 def onednn_version() -> str: ...
 def num_threads() -> int: ...
 def set_num_threads(threads: int) -> None: ...
+
 @type_check_only
 class _Enum:
     """What pybind11's enumerations have in common; they are no enum.Enum."""

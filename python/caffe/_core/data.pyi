@@ -1,6 +1,7 @@
 """Batch transformation."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ def draw_window(
     options: TransformOptions, channels: int, height: int, width: int, index: int
 ) -> tuple[int, int, bool]: ...
 def transform_batch(
-    images: Sequence[Buffer],
+    images: Sequence[Buffer | npt.NDArray[Any]],
     shapes: npt.NDArray[np.int64],
     options: TransformOptions,
     first_index: int,

@@ -1,7 +1,7 @@
 """Layers in Python: the class that users derive from, and how the framework runs one.
 
-`Layer` is pycaffe's interface (setup, reshape, forward, backward on blobs); `PythonLayer` gives it the
-interface of the core's layers (shapes, needs, traits, tensors), which is all that a net knows.
+`Layer` is pycaffe's interface (setup, reshape, forward, backward on blobs); `PythonLayer` gives it
+the interface of the core's layers (shapes, needs, traits, tensors), which is all that a net knows.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class LayerLike(Protocol):
 class Layer:
     """Base class of layers in Python, as in pycaffe.
 
-    The framework sets the attributes below before setup(). Derived classes override the four methods;
-    bottom and top are lists of blobs with `data`, `diff`, `shape` and `reshape()`.
+    The framework sets the attributes below before setup(). Derived classes override the four
+    methods; bottom and top are lists of blobs with `data`, `diff`, `shape` and `reshape()`.
     """
 
     #: Bottoms from this index on (labels) never take a gradient; None: all do.
@@ -86,7 +86,7 @@ class Layer:
         """Set defaults; derived classes need not define it, and take no arguments."""
         self.layer_param = pb.LayerParameter()
         self.name = ""
-        self.phase = pb.TRAIN
+        self.phase: int = pb.TRAIN
         self.param_str = ""
         self.random_seed = 0
         self.blobs = BlobList()

@@ -1,7 +1,7 @@
 """Makes a layer of a net from its LayerParameter: the table of all layer types.
 
-C++ layers come from `native`; built-in Python layers from the modules named here; type "Python" from
-the user's own module.
+C++ layers come from `native`; built-in Python layers from the modules named here; type "Python"
+from the user's own module.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def make_layer(param: pb.LayerParameter, phase: int, random_seed: int) -> LayerL
 def _user_class(param: pb.LayerParameter) -> Callable[[], Layer]:
     options = param.python_param
     if not options.module or not options.layer:
-        raise ValueError("python_param needs module and layer: the class and where to import it from")
+        raise ValueError(
+            "python_param needs module and layer: the class and where to import it from"
+        )
     try:
         module = importlib.import_module(options.module)
     except ModuleNotFoundError as error:

@@ -1,6 +1,6 @@
 """Makes C++ layers from LayerParameter messages: one function a type, one table of them.
 
-Knows protobuf fields and their Caffe meanings; knows nothing of nets. Arithmetic is in caffe/layers.
+Knows protobuf fields and their Caffe meanings, nothing of nets. The arithmetic is in caffe/layers.
 """
 
 from __future__ import annotations

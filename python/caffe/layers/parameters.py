@@ -66,8 +66,8 @@ def parameter_specs(param: pb.LayerParameter, count: int) -> list[pb.ParamSpec]:
         if param.type in STATISTICS_TYPES:
             if spec.HasField("lr_mult") and spec.lr_mult != 0:
                 raise ValueError(
-                    f"param {index} has lr_mult {spec.lr_mult:g}; the blobs of a {param.type} layer "
-                    "are statistics and need lr_mult: 0"
+                    f"param {index} has lr_mult {spec.lr_mult:g}; the blobs of a {param.type} "
+                    "layer are statistics and need lr_mult: 0"
                 )
             spec.lr_mult = 0
             spec.decay_mult = 0

@@ -71,7 +71,7 @@ struct Info {
   uint64_t chunks = 0;
 };
 
-// Scratch memory, owned by the caller and reused from call to call: it grows to about 0.7 MB a
+// Scratch memory, owned by the caller and reused from call to call: it grows to about 1 MB a
 // thread and is not shrunk. One call at a time; one context per calling thread.
 class Context {
  public:
