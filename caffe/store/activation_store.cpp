@@ -31,7 +31,8 @@ int64_t StoredActivation::stored_bytes() const {
 
 std::shared_ptr<StoredActivation> ActivationStore::save(const Tensor& tensor, Form form,
                                                         double error_bound, bool keep_sign,
-                                                        int64_t expected_bytes) {
+                                                        int64_t expected_bytes,
+                                                        bool count_values) {
   require(tensor.defined() && !tensor.is_mask(), "only float tensors can be stored");
   auto stored = std::make_shared<StoredActivation>();
   stored->form_ = form;
@@ -62,7 +63,8 @@ std::shared_ptr<StoredActivation> ActivationStore::save(const Tensor& tensor, Fo
     auto block = Arena::instance().allocate(capacity, MemoryKind::StoredActivations);
     const size_t bytes =
         sz::compress(context_, tensor.data(), tensor.shape(), options,
-                     reinterpret_cast<uint8_t*>(block->data()), capacity, &stored->statistics_);
+                     reinterpret_cast<uint8_t*>(block->data()), capacity,
+                     count_values ? &stored->statistics_ : nullptr);
     if (bytes > 0) {
       block->shrink(bytes);
       stored->bytes_ = std::move(block);

@@ -24,7 +24,7 @@ class StoredActivation {
   int64_t raw_bytes() const { return raw_bytes_; }
   int64_t stored_bytes() const;
   double error_bound() const { return error_bound_; }
-  // Of the original values; empty (count 0) for Raw and Sign.
+  // Of the original values; empty (count 0) where nobody asked, and for Raw and Sign.
   const sz::Statistics& statistics() const { return statistics_; }
 
  private:
@@ -43,9 +43,11 @@ class ActivationStore {
  public:
   // Keeps `tensor`, which must be float32. `expected_bytes` is a guess of the compressed size (0: none)
   // that saves the worst-case buffer; a wrong guess costs a second compression.
-  // error_bound: absolute, Bounded only. Throws caffe::Error where the bound makes no sense.
+  // error_bound: absolute, Bounded only. `count_values`: whether statistics() are wanted; they cost
+  // about a third of the compressor's speed. Throws caffe::Error where the bound makes no sense.
   std::shared_ptr<StoredActivation> save(const Tensor& tensor, Form form, double error_bound,
-                                         bool keep_sign, int64_t expected_bytes);
+                                         bool keep_sign, int64_t expected_bytes,
+                                         bool count_values);
   // The values again; a mask for Sign. Raw gives the very buffer that was saved.
   Tensor restore(const StoredActivation& stored);
 

@@ -92,6 +92,7 @@ class Executor:
         self.bounds = bounds
         self.plan: MemoryPlan
         self.slots = [Slot() for _ in graph.values]
+        self.counts_values = True  # whether compressing takes statistics, which costs time
         self.forward_count = 0  # training passes, which number the random draws
         self.reports: dict[int, StoredReport] = {}  # by root index, of the last forward pass
         self.own_bytes = 0  # what layers themselves kept in the last forward pass
@@ -99,19 +100,28 @@ class Executor:
 
     # -- buffers ---------------------------------------------------------------------------------
 
-    def data(self, value: Value, *, allocate: bool = False) -> Tensor:
+    def data(self, value: Value) -> Tensor:
         """Return the values of `value`, under its own shape; caffe.Error once they are released."""
         root = self.slots[self.plan.roots[value.index].index]
         if root.data is None:
-            if not (allocate or self.plan.retains_all or self._is_kept(value)):
+            if not (self.plan.retains_all or self._is_kept(value)):
                 raise Error(
                     f"blob '{value.name}' is not in memory any more: under compression a blob is "
                     f"released after its last use; to keep it readable, add "
                     f'compression_param {{ keep: "{value.name}" }} to the solver'
                 )
-            root.data = Tensor(self.slots[value.index].shape, self._data_kind(value))
-            root.data.zero()
+            root.data = self._first_buffer(self.plan.roots[value.index])
         return root.data.reshaped(self.slots[value.index].shape)
+
+    def _first_buffer(self, root: Value) -> Tensor:
+        """Zeros for a value that no pass has written yet, where forward will write it."""
+        node = self.graph.nodes[root.producer]
+        shape = self.slots[root.index].shape
+        if self.plan.retains_all and root.top == 0 and self.plan.forward[node.index].in_place:
+            return self.data(node.bottoms[0]).reshaped(list(shape))
+        tensor = Tensor(list(shape), self._data_kind(root))
+        tensor.zero()
+        return tensor
 
     def diff(self, value: Value) -> Tensor:
         """Return the gradient of `value`, zeros where none was computed yet."""
@@ -233,11 +243,11 @@ class Executor:
             assert self.bounds is not None
             bound = self.bounds.bound(saved, slot.data)
         stored = self._store.save(
-            slot.data, saved.form, bound, saved.keep_sign, slot.expected_bytes
+            slot.data, saved.form, bound, saved.keep_sign, slot.expected_bytes, self.counts_values
         )
         slot.stored = stored
         slot.expected_bytes = stored.stored_bytes
-        if saved.form == Form.BOUNDED and self.bounds is not None:
+        if saved.form == Form.BOUNDED and self.bounds is not None and self.counts_values:
             self.bounds.saw_stored(saved, stored)
         statistics = stored.statistics
         self.reports[root.index] = StoredReport(

@@ -183,7 +183,7 @@ class Solver:
         if self._stop:
             log.info("Optimization stopped early.")
             return
-        if self.param.display and self.iter % self.param.display == 0:
+        if self._is_display_due():
             self.net.forward()
             log.info(f"Iteration {self.iter}, loss = {_number(self._smoothed(self.net.loss()))}")
         if self.param.test_interval and self.iter % self.param.test_interval == 0:
@@ -206,7 +206,7 @@ class Solver:
                 if start:
                     start()
             smoothed = self._smoothed(self._accumulate_gradients())
-            display = self.param.display and self.iter % self.param.display == 0
+            display = self._is_display_due()
             if display:
                 now = time.perf_counter()
                 done = self.iter - shown_at
@@ -221,9 +221,12 @@ class Solver:
                 if gradients_ready:
                     gradients_ready()
             self.apply_update()
-            self._show_compression(bool(display), smoothed)
+            self._show_compression(display, smoothed)
             self.iter += 1
             self._snapshot_if_due()
+
+    def _is_display_due(self) -> bool:
+        return self.param.display > 0 and self.iter % self.param.display == 0
 
     def _is_test_due(self) -> bool:
         interval = self.param.test_interval
@@ -236,6 +239,9 @@ class Solver:
         self._rate = learning_rate(self.param, self.iter)
         self.schedule.rate_is(self.iter + 1, self._rate, self.param.momentum)
         self.bounds.collecting = self._uses_plan and self.schedule.due(self.iter + 1)
+        self.net.executor.counts_values = (
+            self.bounds.collecting or self._json is not None or self._is_display_due()
+        )
         for net in self.test_nets:
             net.executor.release_all()
         memory.reset_peak()
@@ -258,7 +264,7 @@ class Solver:
     def apply_update(self) -> None:
         """Change the parameters by their gradients, as the learning rate of this iteration says."""
         self._rate = learning_rate(self.param, self.iter)
-        if self.param.display and self.iter % self.param.display == 0:
+        if self._is_display_due():
             log.info(f"Iteration {self.iter}, lr = {self._rate:g}")
         scale = self._clip_scale() / self.param.iter_size
         regularization = _REGULARIZATIONS[self.param.regularization_type]

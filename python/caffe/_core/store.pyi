@@ -45,6 +45,7 @@ class ActivationStore:
         error_bound: float = 0.0,
         keep_sign: bool = False,
         expected_bytes: int = 0,
+        count_values: bool = True,
     ) -> StoredActivation: ...
     def restore(self, stored: StoredActivation, /) -> Tensor: ...
 

@@ -14,7 +14,8 @@ _KEPT_KINDS = ("raw_activations", "stored_activations", "data")
 def kept_bytes(net: Net) -> int:
     """Run a forward pass; return the bytes kept for backward when it is over, the batch included.
 
-    The net must be a solver's train net. Draws a batch and moves running averages: measure last.
+    The net must be a solver's train net, and the only net in the process that holds anything.
+    Draws a batch and moves running averages: measure last.
     """
     net.executor.forward(0, len(net.graph.nodes) - 1)
     live = memory.live()

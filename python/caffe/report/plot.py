@@ -25,20 +25,21 @@ def check_matplotlib() -> None:
 
 def plot(plain: Run, compressed: Run, path: Path) -> None:
     """Draw both runs to the PNG file `path`."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - optional
+    from matplotlib import colormaps  # noqa: PLC0415 - optional
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     figure = Figure(figsize=(8, 8), layout="constrained")
     FigureCanvasAgg(figure)
     losses, ratios = figure.subplots(2, 1, sharex=True)
-    for run in (plain, compressed):
-        mean = moving_mean(run.losses, _WINDOW)
-        offset = len(run.losses) - len(mean)
-        losses.plot(np.arange(len(mean)) + offset, mean, label=f"{run.mode}, {run.accuracy:.2%}")
+    for run, style in ((plain, "-"), (compressed, "--")):
+        label = f"{run.mode}, {run.accuracy:.2%}"
+        losses.plot(running_mean(run.losses, _WINDOW), style, label=label)
     losses.set_ylabel(f"training loss, mean of {_WINDOW} iterations")
     losses.legend(title="mode, test accuracy")
-    for layer, values in compressed.ratios.items():
-        ratios.plot(values, label=layer)
+    colours = colormaps["turbo"](np.linspace(0, 1, max(len(compressed.ratios), 1)))
+    for colour, (layer, values) in zip(colours, compressed.ratios.items()):
+        ratios.plot(values, color=colour, linewidth=1, label=layer)
     ratios.set_ylabel("raw bytes / stored bytes")
     ratios.set_xlabel("iteration")
     ratios.legend(ncols=3, title=f"kept for layer, mode {compressed.mode}", fontsize="small")
@@ -48,7 +49,10 @@ def plot(plain: Run, compressed: Run, path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def moving_mean(values: list[float], window: int) -> npt.NDArray[np.float64]:
-    """Mean of each `window` values in a row; all of them where there are fewer."""
-    window = min(window, len(values))
-    return np.convolve(values, np.full(window, 1 / window), mode="valid")
+def running_mean(values: list[float], window: int) -> npt.NDArray[np.float64]:
+    """Mean of each value and up to `window` - 1 before it."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    ends = np.arange(1, len(values) + 1)
+    starts = np.maximum(ends - window, 0)
+    means: npt.NDArray[np.float64] = (sums[ends] - sums[starts]) / (ends - starts)
+    return means
