@@ -16,16 +16,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from caffe import fillers, random_seed
-from caffe._core import Parameter, Tensor
+from caffe import random_seed
+from caffe._core import Tensor
 from caffe._core.layers import Need, Needs, Propagation
+from caffe.backward_scope import decide_backward
 from caffe.blob import Blob, ParameterBlob
 from caffe.error_bound import ErrorBounds
 from caffe.executor import Executor, LayerErrors, RuntimeLayer, StoredReport
 from caffe.graph import Graph, Node, Value, build_graph
-from caffe.layers.base import LayerLike, PythonLayer
+from caffe.layers.base import PythonLayer
 from caffe.layers.factory import make_layer
-from caffe.layers.parameters import parameter_fillers, parameter_specs
+from caffe.learning import LearnedBlob, Learning
 from caffe.memory_plan import LayerFacts, make_plan
 from caffe.names import suggestion
 from caffe.proto import caffe_pb2 as pb
@@ -63,16 +64,6 @@ class ValueBlob(Blob):
         if hasattr(producer, "shapes"):
             producer.shapes[self._value.top] = sizes
         self._executor.set_shape(self._value, sizes)
-
-
-@dataclass
-class LearnedBlob:
-    """One learnable blob of the net: its parameter, who owns it and how it learns."""
-
-    parameter: Parameter
-    layer: int  # the first that uses it
-    spec: pb.ParamSpec
-    sharers: int = 1
 
 
 class Net:
@@ -124,11 +115,9 @@ class Net:
         self.phase = state.phase
         self._settings = settings
         self._seed = settings.seed if settings.seed is not None else random_seed.current()
-        self._force_backward = current.force_backward
         self.graph: Graph = build_graph(current, state)
-        self.learned: list[LearnedBlob] = []
         self._runtime: list[RuntimeLayer] = []
-        self._owners: dict[str, LearnedBlob] = {}
+        self._learning = Learning(self.graph)
         self._executor = Executor(
             self.graph,
             self._runtime,
@@ -137,7 +126,7 @@ class Net:
             bounds=settings.bounds,
         )
         self._set_up_layers()
-        self._decide_backward()
+        decide_backward(self._runtime, self.learned, current.force_backward, settings.saves)
         self._make_plan()
         self._make_views()
 
@@ -159,7 +148,7 @@ class Net:
                 self._runtime.append(runtime)
             self._executor.reshape(node.index)
             with LayerErrors(node):
-                self._learn(node, layer)
+                self._learning.add(node, layer, self._layer_key(node))
                 facts.traits = layer.traits()
 
     def _layer_key(self, node: Node) -> int:
@@ -172,99 +161,6 @@ class Net:
         merged.CopyFrom(self._settings.compression)
         merged.MergeFrom(node.param.compression_param)
         return merged
-
-    def _learn(self, node: Node, layer: LayerLike) -> None:
-        """Fill the layer's parameters, or share those of the same name."""
-        parameters = list(layer.parameters)
-        specs = parameter_specs(node.param, len(parameters))
-        layer_fillers = parameter_fillers(node.param)
-        for index, (parameter, spec) in enumerate(zip(parameters, specs)):
-            owner = self._owners.get(spec.name) if spec.name else None
-            if owner is not None:
-                parameters[index] = self._share(owner, parameter, spec)
-                continue
-            if index < len(layer_fillers):
-                rng = np.random.Generator(np.random.Philox(key=[self._layer_key(node), index]))
-                fillers.fill(parameter.data.numpy(), layer_fillers[index], rng)
-            learned = LearnedBlob(parameter, node.index, spec)
-            self.learned.append(learned)
-            if spec.name:
-                self._owners[spec.name] = learned
-        layer.parameters = parameters
-
-    def _share(self, owner: LearnedBlob, parameter: Parameter, spec: pb.ParamSpec) -> Parameter:
-        ours, theirs = tuple(parameter.data.shape), tuple(owner.parameter.data.shape)
-        owner_name = self.graph.nodes[owner.layer].name
-        if spec.share_mode == pb.ParamSpec.STRICT and ours != theirs:
-            raise ValueError(
-                f"shares '{spec.name}' of layer '{owner_name}', but its shape is {ours} and theirs "
-                f"{theirs}; share_mode: PERMISSIVE compares the number of values only"
-            )
-        if parameter.data.count != owner.parameter.data.count:
-            raise ValueError(
-                f"shares '{spec.name}' of layer '{owner_name}', but has {parameter.data.count} "
-                f"values and they have {owner.parameter.data.count}"
-            )
-        for name in ("lr_mult", "decay_mult"):
-            if not spec.HasField(name):
-                continue
-            own, owners = getattr(spec, name), getattr(owner.spec, name)
-            if owner.spec.HasField(name) and own != owners:
-                raise ValueError(
-                    f"shares '{spec.name}' of layer '{owner_name}' with another {name}: "
-                    f"{own:g}, theirs is {owners:g}"
-                )
-            setattr(owner.spec, name, own)
-        owner.sharers += 1
-        return owner.parameter
-
-    def _decide_backward(self) -> None:
-        """Find which layers have a backward pass and which gradients they compute."""
-        learns = {id(blob.parameter): blob.spec.lr_mult != 0 for blob in self.learned}
-        wants = [False] * len(self.graph.values)
-        for runtime in self._runtime:
-            node = runtime.node
-            parameters = [learns[id(p)] for p in runtime.layer.parameters]
-            bottoms = [
-                self._wants_gradient(runtime, index, wants[value.index])
-                for index, value in enumerate(node.bottoms)
-            ]
-            runtime.propagation = Propagation(bottoms, parameters)
-            runtime.facts.runs_backward = any(parameters) or any(bottoms)
-            for top in node.tops:
-                wants[top.index] = runtime.facts.runs_backward or self._force_backward
-        if not self._force_backward:
-            self._prune_without_loss()
-        for runtime in self._runtime:
-            if runtime.facts.runs_backward and self._settings.saves:
-                with LayerErrors(runtime.node):
-                    runtime.facts.needs = runtime.layer.needs(runtime.propagation)
-
-    def _wants_gradient(self, runtime: RuntimeLayer, index: int, reached: bool) -> bool:
-        if index >= runtime.facts.traits.differentiable_bottoms:
-            return False
-        written = runtime.node.param.propagate_down
-        if written:
-            if len(written) != len(runtime.node.bottoms):
-                raise ValueError(
-                    f"layer '{runtime.node.name}': has {len(written)} propagate_down, needs one "
-                    f"for each of its {len(runtime.node.bottoms)} bottoms"
-                )
-            return bool(written[index])
-        return reached
-
-    def _prune_without_loss(self) -> None:
-        """No backward pass for layers from which no loss can be reached."""
-        under_loss = [False] * len(self.graph.values)
-        for runtime in reversed(self._runtime):
-            node = runtime.node
-            contributes = any(node.loss_weights) or any(under_loss[v.index] for v in node.tops)
-            if not contributes:
-                runtime.facts.runs_backward = False
-                continue
-            for index, value in enumerate(node.bottoms):
-                if runtime.propagation.bottoms and runtime.propagation.bottoms[index]:
-                    under_loss[value.index] = True
 
     def _make_plan(self) -> None:
         compression = self._settings.compression
@@ -290,9 +186,8 @@ class Net:
     def _make_views(self) -> None:
         last = self.graph.last_values()
         for node in self.graph.nodes:
-            if (
-                node.type == "Input"
-            ):  # what the user fills is the input itself, whoever works in place
+            # What the user fills is the input itself, whoever works in place on it.
+            if node.type == "Input":
                 last.update({top.name: top for top in node.tops})
         self._values = last
         self.blobs: OrderedDict[str, Blob] = OrderedDict(
@@ -324,6 +219,11 @@ class Net:
             runtime.random_key = self._layer_key(runtime.node)
             if isinstance(runtime.layer, PythonLayer):
                 runtime.layer.layer.random_seed = runtime.random_key
+
+    @property
+    def learned(self) -> list[LearnedBlob]:
+        """The learnable blobs, each once, in the order of their first use."""
+        return self._learning.blobs
 
     @property
     def name(self) -> str:

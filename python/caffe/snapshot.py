@@ -158,3 +158,19 @@ def load_state(path: str | Path) -> tuple[pb.SolverState, list[FloatArray]]:
         return state, history
     del message.history[:]
     return pb.SolverState.FromString(message.SerializeToString()), history
+
+
+def weights_beside(state: Path, learned_net: str) -> Path:
+    """Return the weights that a state names: as written, or of that name beside the state.
+
+    Raises FileNotFoundError where they are in neither place.
+    """
+    named = Path(learned_net)
+    beside = state.parent / named.name
+    if named.is_file():
+        return named
+    if beside.is_file():
+        return beside
+    raise FileNotFoundError(
+        f"'{state}' names the weights '{learned_net}', which are neither there nor beside it"
+    )

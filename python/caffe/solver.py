@@ -19,14 +19,16 @@ from caffe import compression_log, log, solver_state
 from caffe._core import MemoryKind, Tensor, memory
 from caffe._core.solvers import Regularization, UpdateOptions, gradient_sum_squares, update_sgd
 from caffe.error_bound import ErrorBounds, Momentum, RefreshSchedule
+from caffe.learning import LearnedBlob
 from caffe.lr_policy import check_policy, current_step, learning_rate
 from caffe.memory_plan import SavedValue
 from caffe.mode import set_mode_gpu
 from caffe.names import suggestion
-from caffe.net import LearnedBlob, Net, Settings
+from caffe.net import Net, Settings
 from caffe.proto import caffe_pb2 as pb
-from caffe.prototxt import read_net, read_solver
-from caffe.snapshot import load_state, save_state
+from caffe.prototxt import read_solver
+from caffe.snapshot import load_state, save_state, weights_beside
+from caffe.solver_nets import solver_nets
 
 Compression = pb.CompressionParameter
 
@@ -419,7 +421,7 @@ class Solver:
                     f"'{path}': history blob {index} has shape {array.shape}, "
                     f"the net needs {tensor.shape}"
                 )
-        self.net.copy_from(_weights_beside(Path(path), state.learned_net))
+        self.net.copy_from(weights_beside(Path(path), state.learned_net))
         for array, tensor in zip(history, self.history):
             tensor.numpy()[...] = array.reshape(tuple(tensor.shape))
         self.iter = state.iter
@@ -474,56 +476,6 @@ def get_solver(path: str | Path | pb.SolverParameter) -> Solver:
     """Make the solver that a prototxt file (or message) describes, of the type that it names."""
     param = path if isinstance(path, pb.SolverParameter) else read_solver(path)
     return Solver.from_param(param)
-
-
-def solver_nets(param: pb.SolverParameter, phase: int) -> list[tuple[pb.NetParameter, pb.NetState]]:
-    """Return the nets that a solver names for a phase, each with the state it is to be in.
-
-    For TEST: one for each test_iter. Raises ValueError where their numbers do not fit.
-    """
-    shared = [read_net(param.net)] if param.HasField("net") else []
-    if param.HasField("net_param"):
-        shared.append(param.net_param)
-    if len(shared) > 1:
-        raise ValueError("the solver has both net and net_param; use one")
-    if phase == pb.TRAIN:
-        nets = [param.train_net_param] if param.HasField("train_net_param") else []
-        nets += [read_net(param.train_net)] if param.HasField("train_net") else []
-        nets += shared
-        return [(net, _state(net, param.train_state, phase)) for net in nets]
-
-    nets = [*param.test_net_param, *map(read_net, param.test_net)]
-    count = len(param.test_iter)
-    if count < len(nets) or (count > len(nets) and not shared):
-        raise ValueError(f"the solver has {count} test_iter for {len(nets)} test nets")
-    nets += shared * (count - len(nets))
-    if count and param.test_interval <= 0 and param.HasField("test_interval"):
-        raise ValueError(f"test_interval is {param.test_interval}, needs more than 0")
-    if param.test_state and len(param.test_state) != count:
-        raise ValueError(f"the solver has {len(param.test_state)} test_state for {count} test nets")
-    states = list(param.test_state) or [pb.NetState()] * count
-    return [(net, _state(net, state, phase)) for net, state in zip(nets, states)]
-
-
-def _state(net: pb.NetParameter, solver_state_: pb.NetState, phase: int) -> pb.NetState:
-    state = pb.NetState(phase=phase)  # type: ignore[arg-type]
-    state.MergeFrom(net.state)
-    state.MergeFrom(solver_state_)
-    state.phase = phase  # type: ignore[assignment]
-    return state
-
-
-def _weights_beside(state: Path, learned_net: str) -> Path:
-    """Return the weights that a state names: as written, or of that name beside the state."""
-    named = Path(learned_net)
-    beside = state.parent / named.name
-    if named.is_file():
-        return named
-    if beside.is_file():
-        return beside
-    raise FileNotFoundError(
-        f"'{state}' names the weights '{learned_net}', which are neither there nor beside it"
-    )
 
 
 def _log_values(net: Net, kind: str, outputs: dict[str, np.ndarray]) -> None:

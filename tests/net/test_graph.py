@@ -15,7 +15,7 @@ def parse(text: str) -> pb.NetParameter:
     return text_format.Parse(text, pb.NetParameter())
 
 
-def graph(text: str):  # noqa: ANN201
+def graph(text: str):
     return build_graph(parse(text), pb.NetState(phase=pb.TRAIN))
 
 

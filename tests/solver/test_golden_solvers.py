@@ -12,7 +12,7 @@ from golden import HERE, solver_cases
 from google.protobuf import text_format
 
 import caffe
-from caffe.prototxt import read_solver
+from caffe.prototxt import read_binary_net, read_binary_state, read_solver
 from caffe.solver import Solver
 
 TOLERANCE = {"rtol": 1e-3, "atol": 1e-5}
@@ -82,9 +82,10 @@ def test_our_snapshot_has_bvlc_fields(tmp_path: Path, monkeypatch: pytest.Monkey
     theirs.restore("snap_iter_8.solverstate")
     theirs.param.snapshot_prefix = "ours"
     model, state = theirs.snapshot()
-    assert (os.fspath(model), os.fspath(state)) == ("ours_iter_8.caffemodel", "ours_iter_8.solverstate")
-    from caffe.prototxt import read_binary_net, read_binary_state
-
+    assert [os.fspath(path) for path in (model, state)] == [
+        "ours_iter_8.caffemodel",
+        "ours_iter_8.solverstate",
+    ]
     ours, bvlc = read_binary_net(model), read_binary_net("snap_iter_8.caffemodel")
     assert [layer.name for layer in ours.layer] == [layer.name for layer in bvlc.layer]
     for mine, other in zip(ours.layer, bvlc.layer):
