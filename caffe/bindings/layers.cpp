@@ -1,9 +1,8 @@
 // caffe._core.Layer and one constructor a layer type; python/caffe/layers/native.py calls them.
-#include "caffe/layers/layer.hpp"
-
 #include <pybind11/stl.h>
 
 #include "caffe/bindings/module.hpp"
+#include "caffe/layers/layer.hpp"
 #include "caffe/layers/relu.hpp"
 
 namespace py = pybind11;
@@ -27,7 +26,9 @@ void bind_interface(py::module_& m) {
       .value("COUPLED", BatchAxis::Coupled)
       .value("INDEPENDENT", BatchAxis::Independent);
   py::class_<Need>(m, "Need")
-      .def(py::init([](Quality quality, BoundRule rule) { return Need{quality, rule}; }),
+      .def(py::init([](Quality quality, BoundRule rule) {
+             return Need{quality, rule};
+           }),
            "quality"_a = Quality::Nothing, "rule"_a = BoundRule::Propagated)
       .def_readonly("quality", &Need::quality)
       .def_readonly("rule", &Need::rule);
@@ -55,10 +56,10 @@ void bind_interface(py::module_& m) {
       .def_readwrite("differentiable_bottoms", &Traits::differentiable_bottoms)
       .def_readwrite("error_factor", &Traits::error_factor);
   py::class_<ForwardContext>(m, "ForwardContext")
-      .def(py::init([](bool train, bool save_for_backward, uint64_t random_key,
-                       uint64_t forward_count) {
-             return ForwardContext{train, save_for_backward, random_key, forward_count};
-           }),
+      .def(py::init(
+               [](bool train, bool save_for_backward, uint64_t random_key, uint64_t forward_count) {
+                 return ForwardContext{train, save_for_backward, random_key, forward_count};
+               }),
            "train"_a, "save_for_backward"_a = true, "random_key"_a = 0, "forward_count"_a = 0);
   using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<Layer, std::shared_ptr<Layer>>(m, "Layer")

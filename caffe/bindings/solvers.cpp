@@ -13,10 +13,10 @@ void bind_solvers(py::module_& m) {
       .value("L2", Regularization::L2)
       .value("L1", Regularization::L1);
   py::class_<UpdateOptions>(solvers, "UpdateOptions")
-      .def(py::init([](float rate, float gradient_scale, float decay,
-                       Regularization regularization) {
-             return UpdateOptions{rate, gradient_scale, decay, regularization};
-           }),
+      .def(py::init(
+               [](float rate, float gradient_scale, float decay, Regularization regularization) {
+                 return UpdateOptions{rate, gradient_scale, decay, regularization};
+               }),
            "rate"_a, "gradient_scale"_a = 1.0f, "decay"_a = 0.0f,
            "regularization"_a = Regularization::L2);
   solvers.def("update_sgd", &update_sgd, "parameter"_a, "history"_a, "options"_a, "momentum"_a,

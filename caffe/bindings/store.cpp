@@ -1,9 +1,8 @@
 // caffe._core.store: the activation store.
-#include "caffe/store/activation_store.hpp"
-
 #include <pybind11/stl.h>
 
 #include "caffe/bindings/module.hpp"
+#include "caffe/store/activation_store.hpp"
 
 namespace py = pybind11;
 using namespace caffe;  // NOLINT: bindings name nearly everything of it

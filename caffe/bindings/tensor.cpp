@@ -1,4 +1,6 @@
 // caffe._core.Tensor and Parameter, and their NumPy views.
+#include "caffe/core/tensor.hpp"
+
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
@@ -7,7 +9,6 @@
 
 #include "caffe/bindings/module.hpp"
 #include "caffe/core/error.hpp"
-#include "caffe/core/tensor.hpp"
 
 namespace py = pybind11;
 using namespace caffe;  // NOLINT: bindings name nearly everything of it
@@ -28,7 +29,9 @@ py::array_t<float> view_of(const Tensor& tensor) {
   return py::array_t<float>(tensor.shape(), tensor.data(), owner);
 }
 
-void zero(const Tensor& tensor) { std::memset(tensor.block()->data(), 0, tensor.bytes()); }
+void zero(const Tensor& tensor) {
+  std::memset(tensor.block()->data(), 0, tensor.bytes());
+}
 
 void copy_values(const Tensor& from, const Tensor& to) {
   require(from.count() == to.count() && from.dtype() == to.dtype(), "cannot copy ",
@@ -66,7 +69,8 @@ void bind_tensor(py::module_& m) {
            }),
            py::arg("shape"), py::arg("kind"), py::arg("mask") = false)
       .def_property_readonly("defined", &Tensor::defined)
-      .def_property_readonly("shape", [](const Tensor& t) { return py::tuple(py::cast(t.shape())); })
+      .def_property_readonly("shape",
+                             [](const Tensor& t) { return py::tuple(py::cast(t.shape())); })
       .def_property_readonly("count", [](const Tensor& t) { return t.count(); })
       .def_property_readonly("bytes", &Tensor::bytes)
       .def_property_readonly("is_mask", &Tensor::is_mask)
@@ -77,8 +81,9 @@ void bind_tensor(py::module_& m) {
       .def("shares_buffer", &Tensor::shares_buffer)
       .def("numpy", &view_of, "A float32 view, shape as the tensor's.")
       .def("zero", &zero, Release())
-      .def("copy_from", [](const Tensor& to, const Tensor& from) { copy_values(from, to); },
-           Release())
+      .def(
+          "copy_from", [](const Tensor& to, const Tensor& from) { copy_values(from, to); },
+          Release())
       .def("rms", &rms, Release())
       .def("mean_abs", &mean_abs, Release());
 

@@ -11,7 +11,9 @@ namespace {
 
 constexpr size_t kPage = size_t{2} << 20;  // a huge page: the unit worth giving back
 
-size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+size_t round_up(size_t bytes, size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
 
 }  // namespace
 
@@ -53,7 +55,9 @@ Arena::Arena() {
   throw Error("cannot reserve 1 GiB of addresses; raise the limit on virtual memory (ulimit -v)");
 }
 
-Arena::~Arena() { munmap(base_, reserved_); }
+Arena::~Arena() {
+  munmap(base_, reserved_);
+}
 
 std::shared_ptr<Block> Arena::allocate(size_t bytes, MemoryKind kind) {
   const size_t rounded = round_up(std::max(bytes, size_t{1}), kAlignment);
@@ -78,8 +82,8 @@ std::shared_ptr<Block> Arena::allocate(size_t bytes, MemoryKind kind) {
       }
       if (rounded > static_cast<size_t>(base_ + reserved_ - start)) {
         if (start < top_) insert_free(start, static_cast<size_t>(top_ - start));
-        throw Error(message("out of memory: wanted ", bytes, " bytes of ",
-                            memory_kind_name(kind), ", peak so far ", tracker_.peak().total,
+        throw Error(message("out of memory: wanted ", bytes, " bytes of ", memory_kind_name(kind),
+                            ", peak so far ", tracker_.peak().total,
                             " bytes; a smaller batch or a looser error bound needs less"));
       }
       data = start;

@@ -9,11 +9,15 @@ constexpr const char* kNames[kMemoryKinds] = {
 };
 
 // Parameters, their gradients and history are the same in every mode: the peak leaves them out.
-bool counts_for_peak(MemoryKind kind) { return kind > MemoryKind::History; }
+bool counts_for_peak(MemoryKind kind) {
+  return kind > MemoryKind::History;
+}
 
 }  // namespace
 
-const char* memory_kind_name(MemoryKind kind) { return kNames[static_cast<size_t>(kind)]; }
+const char* memory_kind_name(MemoryKind kind) {
+  return kNames[static_cast<size_t>(kind)];
+}
 
 void MemoryTracker::note_peak() {
   if (live_total_ <= peak_.total) return;

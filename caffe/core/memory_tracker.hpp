@@ -28,9 +28,9 @@ const char* memory_kind_name(MemoryKind kind);
 using BytesByKind = std::array<int64_t, kMemoryKinds>;
 
 struct MemoryPeak {
-  int64_t total = 0;       // bytes of all kinds but parameters, their gradients and history
-  BytesByKind by_kind{};   // what was live at that moment
-  std::string layer;       // the scope that was set then
+  int64_t total = 0;      // bytes of all kinds but parameters, their gradients and history
+  BytesByKind by_kind{};  // what was live at that moment
+  std::string layer;      // the scope that was set then
 };
 
 class MemoryTracker {

@@ -37,8 +37,7 @@ dnnl::memory wrap(const dnnl::memory::desc& desc, void* data) {
 }
 
 ScratchMemory::ScratchMemory(const dnnl::memory::desc& desc, MemoryKind kind)
-    : block(Arena::instance().allocate(desc.get_size(), kind)),
-      memory(wrap(desc, block->data())) {}
+    : block(Arena::instance().allocate(desc.get_size(), kind)), memory(wrap(desc, block->data())) {}
 
 void reorder(const dnnl::memory& from, const dnnl::memory& to) {
   dnnl::reorder(from, to).execute(onednn_stream(), const_cast<dnnl::memory&>(from),

@@ -18,7 +18,9 @@ int64_t shape_count(const Shape& shape, size_t first, size_t last) {
   return count;
 }
 
-int64_t shape_count(const Shape& shape) { return shape_count(shape, 0, shape.size()); }
+int64_t shape_count(const Shape& shape) {
+  return shape_count(shape, 0, shape.size());
+}
 
 std::string shape_string(const Shape& shape) {
   if (shape.empty()) return "()";
@@ -55,8 +57,7 @@ Tensor Tensor::reshaped(Shape shape) const {
   return view;
 }
 
-Parameter::Parameter(Shape shape)
-    : data(Tensor::make(std::move(shape), MemoryKind::Parameters)) {
+Parameter::Parameter(Shape shape) : data(Tensor::make(std::move(shape), MemoryKind::Parameters)) {
   std::memset(data.data(), 0, data.bytes());
 }
 

@@ -1,9 +1,10 @@
 // Convolution over one to three spatial axes, in groups.
 //   bottoms N x C x spatial... -> tops N x num_output x spatial'..., one top a bottom, same weights
 //   spatial' = floor((spatial + 2 pad - dilation (kernel - 1) - 1) / stride) + 1
-//   y[n,o,p] = b[o] + sum over c of o's group, taps t: W[o,c,t] x[n, c, p stride - pad + t
-//   dilation] dW[o,c,t] = sum over n, p: dy[n,o,p] x[n, c, p stride - pad + t dilation]    db[o] =
-//   sum dy[n,o,p] dx = the transpose of the forward map applied to dy
+//   y[n,o,p] = b[o] + sum over c of o's group, taps t: W[o,c,t] x[n, c, p stride - pad + t dilation]
+//   dW[o,c,t] = sum over n, p: dy[n,o,p] x[n, c, p stride - pad + t dilation]
+//   db[o] = sum over n, p: dy[n,o,p]
+//   dx = the transpose of the forward map applied to dy
 // Parameters: W num_output x C/group x kernel..., b num_output.
 // Backward reads: x, where the weights learn.
 #pragma once

@@ -3,7 +3,8 @@
 //   test:     y = x                               dx = dy
 // keep is true with probability 1 - ratio: a pure function of (random key, forward count, index of
 // the element), see caffe/core/random.hpp, so backward works it out again instead of reading a
-// mask. Backward reads: nothing. Keeps the key and the count of the last forward pass.
+// mask.
+// Backward reads: nothing. Keeps the key and the count of the last forward pass.
 #pragma once
 
 #include "caffe/layers/layer.hpp"

@@ -11,8 +11,12 @@ bool any_of(const std::vector<bool>& flags) {
 
 }  // namespace
 
-bool Propagation::any() const { return any_of(bottoms) || any_of(parameters); }
-bool Propagation::any_parameter() const { return any_of(parameters); }
+bool Propagation::any() const {
+  return any_of(bottoms) || any_of(parameters);
+}
+bool Propagation::any_parameter() const {
+  return any_of(parameters);
+}
 
 Needs Layer::no_needs(size_t bottoms, size_t tops) {
   return {std::vector<Need>(bottoms), std::vector<Need>(tops)};

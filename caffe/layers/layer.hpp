@@ -55,7 +55,8 @@ struct Traits {
   bool alias = false;              // tops are bottom 0's buffer under another shape
   BatchAxis batch_axis = BatchAxis::Coupled;
   size_t differentiable_bottoms = SIZE_MAX;  // bottoms from this index on (labels) take no gradient
-  float error_factor = 1;  // an error of e in bottom 0 is one of at most error_factor * e in the top
+  float error_factor =
+      1;  // an error of e in bottom 0 is one of at most error_factor * e in the top
 };
 
 struct ForwardContext {

@@ -4,7 +4,8 @@
 //   WITHIN_CHANNEL:  s = 1 + alpha / n^2 * sum of x^2 over the n x n pixels around, in one channel
 //   dx = dy s^-beta - 2 beta (alpha / n or n^2) x * sum of (dy x s^(-beta-1)) over the same window
 // Beyond the edges x is 0. Sums slide in double: a large value that leaves the window leaves no
-// error. Backward reads: x, from which it computes s again.
+// error.
+// Backward reads: x, from which it computes s again.
 #pragma once
 
 #include "caffe/layers/layer.hpp"

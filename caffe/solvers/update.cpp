@@ -23,8 +23,7 @@ void update_sgd(Parameter& parameter, const Tensor& history, const UpdateOptions
   const UpdateOptions o = options;
   parallel_for(history.count(), kParallelGrain, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const float gradient =
-          o.gradient_scale * g[i] + o.decay * decay_term(o.regularization, w[i]);
+      const float gradient = o.gradient_scale * g[i] + o.decay * decay_term(o.regularization, w[i]);
       h[i] = momentum * h[i] + o.rate * gradient;
       w[i] -= h[i];
     }

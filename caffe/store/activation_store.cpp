@@ -31,8 +31,7 @@ int64_t StoredActivation::stored_bytes() const {
 
 std::shared_ptr<StoredActivation> ActivationStore::save(const Tensor& tensor, Form form,
                                                         double error_bound, bool keep_sign,
-                                                        int64_t expected_bytes,
-                                                        bool count_values) {
+                                                        int64_t expected_bytes, bool count_values) {
   require(tensor.defined() && !tensor.is_mask(), "only float tensors can be stored");
   auto stored = std::make_shared<StoredActivation>();
   stored->form_ = form;
@@ -55,16 +54,14 @@ std::shared_ptr<StoredActivation> ActivationStore::save(const Tensor& tensor, Fo
   options.row_length = tensor.axes() > 0 ? tensor.dim(tensor.axes() - 1) : 0;
   stored->error_bound_ = options.error_bound;
 
-  const size_t worst =
-      sz::max_compressed_size(static_cast<size_t>(tensor.count()), tensor.axes());
+  const size_t worst = sz::max_compressed_size(static_cast<size_t>(tensor.count()), tensor.axes());
   // The worst case is as large as the raw values: rather compress again than hold both.
   size_t capacity = first_capacity(expected_bytes, tensor.bytes(), worst);
   for (;;) {
     auto block = Arena::instance().allocate(capacity, MemoryKind::StoredActivations);
-    const size_t bytes =
-        sz::compress(context_, tensor.data(), tensor.shape(), options,
-                     reinterpret_cast<uint8_t*>(block->data()), capacity,
-                     count_values ? &stored->statistics_ : nullptr);
+    const size_t bytes = sz::compress(context_, tensor.data(), tensor.shape(), options,
+                                      reinterpret_cast<uint8_t*>(block->data()), capacity,
+                                      count_values ? &stored->statistics_ : nullptr);
     if (bytes > 0) {
       block->shrink(bytes);
       stored->bytes_ = std::move(block);

@@ -35,7 +35,7 @@ class StoredActivation {
   int64_t raw_bytes_ = 0;
   double error_bound_ = 0;
   sz::Statistics statistics_;
-  Tensor tensor_;                // Raw and Sign
+  Tensor tensor_;                 // Raw and Sign
   std::shared_ptr<Block> bytes_;  // Lossless and Bounded
 };
 
@@ -46,8 +46,7 @@ class ActivationStore {
   // error_bound: absolute, Bounded only. `count_values`: whether statistics() are wanted; they cost
   // about a third of the compressor's speed. Throws caffe::Error where the bound makes no sense.
   std::shared_ptr<StoredActivation> save(const Tensor& tensor, Form form, double error_bound,
-                                         bool keep_sign, int64_t expected_bytes,
-                                         bool count_values);
+                                         bool keep_sign, int64_t expected_bytes, bool count_values);
   // The values again; a mask for Sign. Raw gives the very buffer that was saved.
   Tensor restore(const StoredActivation& stored);
 

@@ -327,6 +327,7 @@ class Solver:
         """Run every test net for its test_iter batches and log the means of its outputs."""
         for index in range(len(self.test_nets)):
             self.test(index)
+        memory.trim()  # what testing took more than training does not stay with the process
 
     def test(self, index: int) -> dict[str, np.ndarray]:
         """Run one test net for its test_iter batches; returns and logs the means of its outputs."""

@@ -13,7 +13,8 @@ from caffe.proto import caffe_pb2 as pb
 
 NET = """
 name: "views"
-layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 2 dim: 3 dim: 5 dim: 5 } } }
+layer { name: "data" type: "Input" top: "data"
+  input_param { shape { dim: 2 dim: 3 dim: 5 dim: 5 } } }
 layer { name: "conv" type: "Convolution" bottom: "data" top: "conv"
   convolution_param { num_output: 4 kernel_size: 3 weight_filler { type: "xavier" } } }
 layer { name: "relu" type: "ReLU" bottom: "conv" top: "conv" }
@@ -106,7 +107,7 @@ def test_arrays_that_do_not_fit() -> None:
         net.forward(dta=np.zeros((2, 3, 5, 5)))
     with pytest.raises(ValueError, match="did you mean 'conv'"):
         net.forward(end="conf")
-    with pytest.raises(ValueError, match="layer 'ip' .InnerProduct."):
+    with pytest.raises(ValueError, match=r"layer 'ip' \(InnerProduct\)"):
         net.blobs["data"].reshape(2, 3, 6, 6)
         net.forward()
 
