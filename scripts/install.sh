@@ -51,7 +51,7 @@ fi
 [ -x $venv/bin/pip ] || "$python" -m venv $venv
 sources() {
   find CMakeLists.txt MANIFEST.in pyproject.toml setup.py cmake caffe sz python -type f \
-    ! -name '*.pyc' ! -name '*.so' -print0 | sort -z | xargs -0 sha256sum
+    ! -name '*.pyc' ! -name '*.so' ! -path '*.egg-info/*' -print0 | sort -z | xargs -0 sha256sum
 }
 stamp=$({ sources && $venv/bin/python -VV; } | sha256sum)
 if [ "$(cat $venv/comet.stamp 2>/dev/null)" != "$stamp" ]; then

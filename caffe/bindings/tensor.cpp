@@ -9,16 +9,29 @@
 
 #include "caffe/bindings/module.hpp"
 #include "caffe/core/error.hpp"
+#include "caffe/core/parallel.hpp"
 
 namespace py = pybind11;
 using namespace caffe;  // NOLINT: bindings name nearly everything of it
 
 namespace {
 
+// The tensor's buffer; ConfigError where it has none.
+Block& block_of(const Tensor& tensor) {
+  require(tensor.defined(), "this tensor holds nothing");
+  return *tensor.block();
+}
+
+// The tensor's values; ConfigError where it has none, or only their signs.
+const float* values_of(const Tensor& tensor) {
+  block_of(tensor);
+  require(!tensor.is_mask(), "a packed mask has no values");
+  return tensor.data();
+}
+
 // A writable view that keeps the buffer alive, and marks it as held by Python while it exists.
 py::array_t<float> view_of(const Tensor& tensor) {
-  require(tensor.defined(), "this tensor holds nothing");
-  require(!tensor.is_mask(), "a packed mask has no float view");
+  values_of(tensor);
   tensor.block()->pin();
   auto* holder = new std::shared_ptr<Block>(tensor.block());
   py::capsule owner(holder, [](void* pointer) {
@@ -30,31 +43,37 @@ py::array_t<float> view_of(const Tensor& tensor) {
 }
 
 void zero(const Tensor& tensor) {
-  std::memset(tensor.block()->data(), 0, tensor.bytes());
+  std::memset(block_of(tensor).data(), 0, tensor.bytes());
 }
 
 void copy_values(const Tensor& from, const Tensor& to) {
   require(from.count() == to.count() && from.dtype() == to.dtype(), "cannot copy ",
           shape_string(from.shape()), " to ", shape_string(to.shape()));
-  std::memcpy(to.block()->data(), from.block()->data(), from.bytes());
+  std::memcpy(block_of(to).data(), block_of(from).data(), from.bytes());
 }
 
 // Root of the mean of squares, summed in double.
 double rms(const Tensor& tensor) {
+  const float* x = values_of(tensor);
   if (tensor.count() == 0) return 0;
-  const float* x = tensor.data();
-  double sum = 0;
-#pragma omp parallel for simd reduction(+ : sum) schedule(static)
-  for (int64_t i = 0; i < tensor.count(); ++i) sum += static_cast<double>(x[i]) * x[i];
+  const double sum = parallel_sum<double>(tensor.count(), [=](int64_t begin, int64_t end) {
+    double part = 0;
+#pragma omp simd reduction(+ : part)
+    for (int64_t i = begin; i < end; ++i) part += static_cast<double>(x[i]) * x[i];
+    return part;
+  });
   return std::sqrt(sum / static_cast<double>(tensor.count()));
 }
 
 double mean_abs(const Tensor& tensor) {
+  const float* x = values_of(tensor);
   if (tensor.count() == 0) return 0;
-  const float* x = tensor.data();
-  double sum = 0;
-#pragma omp parallel for simd reduction(+ : sum) schedule(static)
-  for (int64_t i = 0; i < tensor.count(); ++i) sum += std::abs(static_cast<double>(x[i]));
+  const double sum = parallel_sum<double>(tensor.count(), [=](int64_t begin, int64_t end) {
+    double part = 0;
+#pragma omp simd reduction(+ : part)
+    for (int64_t i = begin; i < end; ++i) part += std::abs(static_cast<double>(x[i]));
+    return part;
+  });
   return sum / static_cast<double>(tensor.count());
 }
 
@@ -74,9 +93,9 @@ void bind_tensor(py::module_& m) {
       .def_property_readonly("count", [](const Tensor& t) { return t.count(); })
       .def_property_readonly("bytes", &Tensor::bytes)
       .def_property_readonly("is_mask", &Tensor::is_mask)
-      .def_property_readonly("kind", [](const Tensor& t) { return t.block()->kind(); })
-      .def_property_readonly("pinned", [](const Tensor& t) { return t.block()->pinned(); })
-      .def("set_kind", [](const Tensor& t, MemoryKind kind) { t.block()->set_kind(kind); })
+      .def_property_readonly("kind", [](const Tensor& t) { return block_of(t).kind(); })
+      .def_property_readonly("pinned", [](const Tensor& t) { return block_of(t).pinned(); })
+      .def("set_kind", [](const Tensor& t, MemoryKind kind) { block_of(t).set_kind(kind); })
       .def("reshaped", &Tensor::reshaped)
       .def("shares_buffer", &Tensor::shares_buffer)
       .def("numpy", &view_of, "A float32 view, shape as the tensor's.")

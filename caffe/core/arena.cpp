@@ -1,8 +1,12 @@
 #include "caffe/core/arena.hpp"
 
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
+#include <fstream>
+#include <limits>
+#include <numeric>
 
 #include "caffe/core/error.hpp"
 
@@ -13,6 +17,21 @@ constexpr size_t kPage = size_t{2} << 20;  // a huge page: the unit worth giving
 
 size_t round_up(size_t bytes, size_t unit) {
   return (bytes + unit - 1) / unit * unit;
+}
+
+// The machine's memory and swap, or what a container's limit leaves of it; in bytes.
+int64_t machine_memory() {
+  struct sysinfo info = {};
+  int64_t least = std::numeric_limits<int64_t>::max();
+  if (sysinfo(&info) == 0) {
+    least = static_cast<int64_t>(info.totalram + info.totalswap) * info.mem_unit;
+  }
+  for (const char* path :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    int64_t limit = 0;  // the file says "max" where there is none
+    if (std::ifstream(path) >> limit && limit > 0) least = std::min(least, limit);
+  }
+  return least;
 }
 
 }  // namespace
@@ -42,7 +61,7 @@ void Block::shrink(size_t bytes) {
   if (keep < had) arena_.release(data_ + keep, had - keep);
 }
 
-Arena::Arena() {
+Arena::Arena() : limit_(machine_memory()) {
   // Addresses cost nothing; a limit on them (ulimit -v) is met by asking for less.
   for (reserved_ = size_t{1} << 42; reserved_ >= (size_t{1} << 30); reserved_ /= 2) {
     void* range = mmap(nullptr, reserved_, PROT_READ | PROT_WRITE,
@@ -60,6 +79,9 @@ Arena::~Arena() {
 }
 
 std::shared_ptr<Block> Arena::allocate(size_t bytes, MemoryKind kind) {
+  const BytesByKind live = tracker_.live();
+  const int64_t used = std::accumulate(live.begin(), live.end(), int64_t{0});
+  if (bytes > static_cast<size_t>(std::max<int64_t>(limit_ - used, 0))) fail(bytes, kind);
   const size_t rounded = round_up(std::max(bytes, size_t{1}), kAlignment);
   std::byte* data = nullptr;
   {
@@ -91,6 +113,12 @@ std::shared_ptr<Block> Arena::allocate(size_t bytes, MemoryKind kind) {
     }
   }
   return std::make_shared<Block>(*this, data, std::max(bytes, size_t{1}), kind);
+}
+
+void Arena::fail(size_t bytes, MemoryKind kind) const {
+  throw Error(message("out of memory: wanted ", bytes, " bytes of ", memory_kind_name(kind),
+                      ", peak so far ", tracker_.peak().total,
+                      " bytes; a smaller batch or a looser error bound needs less"));
 }
 
 void Arena::release(std::byte* data, size_t bytes) {

@@ -55,7 +55,8 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // Contents are undefined. Throws caffe::Error that names the size and the peak when it cannot.
+  // Contents are undefined. Throws caffe::Error that names the size and the peak when it cannot: the
+  // machine's memory is the limit, since pages beyond it would end the process as they are written.
   std::shared_ptr<Block> allocate(size_t bytes, MemoryKind kind);
   // Gives memory that is free to the operating system; returns the bytes given back.
   size_t trim();
@@ -74,12 +75,14 @@ class Arena {
   using FreeByAddress = std::map<std::byte*, size_t>;
 
   void release(std::byte* data, size_t bytes);
+  [[noreturn]] void fail(size_t bytes, MemoryKind kind) const;
   void insert_free(std::byte* data, size_t bytes);
   void erase_free(FreeByAddress::iterator position);
 
   mutable std::mutex mutex_;
   std::byte* base_ = nullptr;
   size_t reserved_ = 0;
+  int64_t limit_ = 0;         // live bytes of all kinds
   std::byte* top_ = nullptr;  // everything from here on was never handed out, or was trimmed
   FreeBySize by_size_;
   FreeByAddress by_address_;

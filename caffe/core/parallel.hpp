@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 namespace caffe {
 
@@ -28,6 +29,22 @@ void parallel_for(int64_t count, int64_t grain, const Body& body) {
     const int64_t end = count * (thread + 1) / threads;
     if (begin < end) body(begin, end);
   }
+}
+
+// Sums body(begin, end) over fixed blocks of [0, count) with +=, in their order: the result is the
+// same for any number of threads. An exception must not leave body.
+template <typename Sum, typename Body>
+Sum parallel_sum(int64_t count, const Body& body) {
+  std::vector<Sum> parts(static_cast<size_t>((count + kParallelGrain - 1) / kParallelGrain));
+  parallel_for(static_cast<int64_t>(parts.size()), 2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i * kParallelGrain;
+      parts[static_cast<size_t>(i)] = body(first, std::min(first + kParallelGrain, count));
+    }
+  });
+  Sum sum = {};
+  for (const Sum& part : parts) sum += part;
+  return sum;
 }
 
 }  // namespace caffe

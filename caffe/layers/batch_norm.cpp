@@ -20,6 +20,9 @@ float inverse_std(float variance, float eps) {
 
 BatchNormLayer::BatchNormLayer(const BatchNormOptions& options) : options_(options) {
   require(options.eps > 0, "eps is ", options.eps, ", needs to be positive");
+  const float fraction = options.moving_average_fraction;
+  require(fraction >= 0 && fraction <= 1, "moving_average_fraction is ", fraction,
+          ", needs to be from 0 to 1");
 }
 
 std::vector<Shape> BatchNormLayer::reshape(const std::vector<Shape>& bottoms) {

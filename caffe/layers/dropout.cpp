@@ -50,8 +50,8 @@ void drop_values(const float* in, float* out, int64_t count, int64_t first,
 }  // namespace
 
 DropoutLayer::DropoutLayer(const DropoutOptions& options) : options_(options) {
-  require(options.ratio > 0 && options.ratio < 1, "dropout_ratio is ", options.ratio,
-          ", needs to be between 0 and 1, both excluded");
+  require(options.ratio >= 0 && options.ratio < 1, "dropout_ratio is ", options.ratio,
+          ", needs to be between 0 and 1, 1 excluded");
   last_.train = false;
 }
 

@@ -33,10 +33,12 @@ void update_sgd(Parameter& parameter, const Tensor& history, const UpdateOptions
 double gradient_sum_squares(Parameter& parameter) {
   const Tensor& gradient = parameter.settled_gradient();
   const float* g = gradient.data();
-  double sum = 0;
-#pragma omp parallel for simd reduction(+ : sum) schedule(static)
-  for (int64_t i = 0; i < gradient.count(); ++i) sum += static_cast<double>(g[i]) * g[i];
-  return sum;
+  return parallel_sum<double>(gradient.count(), [=](int64_t begin, int64_t end) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = begin; i < end; ++i) sum += static_cast<double>(g[i]) * g[i];
+    return sum;
+  });
 }
 
 }  // namespace caffe

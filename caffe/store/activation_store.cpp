@@ -22,6 +22,41 @@ size_t first_capacity(int64_t expected_bytes, size_t raw_bytes, size_t worst) {
   return std::min(worst, kLeastGuess + guess);
 }
 
+// What statistics_of() gathers of some values. Values that are not finite count as zeros.
+struct Partial {
+  uint64_t nonzeros = 0;
+  double sum = 0;
+  double squares = 0;
+  float least = std::numeric_limits<float>::infinity();
+  float most = -std::numeric_limits<float>::infinity();
+
+  void operator+=(const Partial& other) {
+    nonzeros += other.nonzeros;
+    sum += other.sum;
+    squares += other.squares;
+    least = std::min(least, other.least);
+    most = std::max(most, other.most);
+  }
+};
+
+Partial partial_statistics(const float* x, int64_t count) {
+  uint64_t nonzeros = 0;
+  double sum = 0;
+  double squares = 0;
+  float least = std::numeric_limits<float>::infinity();
+  float most = -least;
+#pragma omp simd reduction(+ : nonzeros, sum, squares) reduction(min : least) reduction(max : most)
+  for (int64_t i = 0; i < count; ++i) {
+    const float value = std::abs(x[i]) <= std::numeric_limits<float>::max() ? x[i] : 0.0f;
+    nonzeros += value != 0;
+    sum += value;
+    squares += static_cast<double>(value) * value;
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  return {nonzeros, sum, squares, least, most};
+}
+
 }  // namespace
 
 int64_t StoredActivation::stored_bytes() const {
@@ -100,30 +135,19 @@ Tensor pack_sign(const Tensor& tensor, MemoryKind kind) {
 }
 
 sz::Statistics statistics_of(const Tensor& tensor) {
+  require(tensor.defined() && !tensor.is_mask(), "only float tensors have statistics");
   const float* x = tensor.data();
-  uint64_t nonzeros = 0;
-  double sum = 0;
-  double squares = 0;
-  float least = std::numeric_limits<float>::infinity();
-  float most = -least;
-#pragma omp parallel for simd schedule(static) \
-    reduction(+ : nonzeros, sum, squares) reduction(min : least) reduction(max : most)
-  for (int64_t i = 0; i < tensor.count(); ++i) {
-    const float value = std::abs(x[i]) <= std::numeric_limits<float>::max() ? x[i] : 0.0f;
-    nonzeros += value != 0;
-    sum += value;
-    squares += static_cast<double>(value) * value;
-    least = std::min(least, value);
-    most = std::max(most, value);
-  }
+  const Partial all = parallel_sum<Partial>(tensor.count(), [=](int64_t begin, int64_t end) {
+    return partial_statistics(x + begin, end - begin);
+  });
   sz::Statistics statistics;
   statistics.count = static_cast<uint64_t>(tensor.count());
-  statistics.nonzeros = nonzeros;
-  statistics.sum = sum;
-  statistics.sum_squares = squares;
+  statistics.nonzeros = all.nonzeros;
+  statistics.sum = all.sum;
+  statistics.sum_squares = all.squares;
   if (tensor.count() > 0) {
-    statistics.min = least;
-    statistics.max = most;
+    statistics.min = all.least;
+    statistics.max = all.most;
   }
   return statistics;
 }

@@ -3,6 +3,7 @@
 The names here are pycaffe's: nets, solvers, layers in Python, modes and seeds.
 """
 
+from caffe import openmp_wait  # noqa: F401 - before the core, which loads OpenMP
 from caffe._core import Error, num_threads, set_num_threads
 from caffe.layers.base import Layer
 from caffe.layers.factory import layer_types as layer_type_list

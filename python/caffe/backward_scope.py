@@ -52,8 +52,8 @@ def _wants_gradient(runtime: RuntimeLayer, index: int, reached: bool) -> bool:
         return reached
     if len(written) != len(runtime.node.bottoms):
         raise ValueError(
-            f"layer '{runtime.node.name}': has {len(written)} propagate_down, needs one "
-            f"for each of its {len(runtime.node.bottoms)} bottoms"
+            f"layer '{runtime.node.name}' ({runtime.node.type}): has {len(written)} "
+            f"propagate_down, needs one for each of its {len(runtime.node.bottoms)} bottoms"
         )
     return bool(written[index])
 

@@ -5,6 +5,7 @@ Turns a net's reports into text; measures nothing itself.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -127,7 +128,16 @@ class JsonLines:
 
     def __init__(self, path: str | Path) -> None:
         """Open (and empty) the file. Raises OSError where it cannot be written."""
-        self._file: TextIO = Path(path).open("w", encoding="utf-8")  # noqa: SIM115 - closed below
+        self._path = path
+        try:
+            self._file: TextIO = Path(path).open("w", encoding="utf-8")  # noqa: SIM115
+        except OSError as error:
+            raise self._named(error) from error
+
+    def _named(self, error: OSError) -> OSError:
+        return type(error)(
+            error.errno, f"cannot write compression log '{self._path}': {error.strerror}"
+        )
 
     def write(self, iteration: int, loss: float, rate: float, summary: CompressionSummary) -> None:
         """Append one iteration's figures; bytes are bytes, ratios raw over stored."""
@@ -154,12 +164,16 @@ class JsonLines:
                 for row in summary.rows
             ],
         }
-        self._file.write(json.dumps(record) + "\n")
-        self._file.flush()
+        try:
+            self._file.write(json.dumps(record) + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise self._named(error) from error
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        with contextlib.suppress(OSError):  # write() has told of lines that did not fit
+            self._file.close()
 
 
 def read_json_lines(path: str | Path) -> Sequence[dict[str, object]]:

@@ -16,9 +16,10 @@ from caffe._core.layers import ForwardContext, Propagation, Quality
 from caffe._core.store import ActivationStore, Form, StoredActivation
 from caffe.graph import Graph, Node, Value
 from caffe.layers.base import LayerLike
-from caffe.memory_plan import LayerFacts, MemoryPlan, SavedValue
+from caffe.memory_plan import ForwardStep, LayerFacts, MemoryPlan, SavedValue
 
 _NOTHING = Tensor()
+_MOST_VALUES = 2**62
 
 
 class BoundSource(Protocol):
@@ -175,15 +176,15 @@ class Executor:
         is_source = not layer.node.bottoms
         if shapes == layer.bottom_shapes and not (layer.always_reshape or is_source):
             return
-        with LayerErrors(layer.node):
+        with LayerErrors(layer.node, users_code=True):
             tops = layer.layer.reshape(shapes)
+        with LayerErrors(layer.node):
+            if len(tops) != len(layer.node.tops):
+                raise ValueError(f"has {len(layer.node.tops)} tops, makes {len(tops)}")
+            for value, shape in zip(layer.node.tops, tops):
+                check_shape(value.name, shape)
+                self.set_shape(value, shape)
         layer.bottom_shapes = shapes
-        if len(tops) != len(layer.node.tops):
-            raise ValueError(
-                f"{_where(layer.node)}: has {len(layer.node.tops)} tops, makes {len(tops)}"
-            )
-        for value, shape in zip(layer.node.tops, tops):
-            self.set_shape(value, shape)
 
     def forward(self, start: int, end: int) -> list[float]:
         """Run layers start..end (inclusive); returns the milliseconds that each took."""
@@ -195,10 +196,13 @@ class Executor:
 
     def _forward_layer(self, index: int) -> float:
         layer = self.layers[index]
-        node = layer.node
-        step = self.plan.forward[index]
-        memory.set_scope(node.name)
+        memory.set_scope(layer.node.name)
         self.reshape(index)
+        with LayerErrors(layer.node):
+            return self._run_forward(layer, self.plan.forward[index])
+
+    def _run_forward(self, layer: RuntimeLayer, step: ForwardStep) -> float:
+        node = layer.node
         src = [self.data(value) for value in node.bottoms]
         for root in step.save_before:
             self._save(root)
@@ -211,7 +215,7 @@ class Executor:
         )
         began = time.perf_counter()
         if not layer.facts.traits.alias:
-            with LayerErrors(node):
+            with LayerErrors(node, users_code=True):
                 layer.layer.forward(src, dst, context)
         took = time.perf_counter() - began
         self.own_bytes += layer.layer.saved_bytes()
@@ -283,9 +287,13 @@ class Executor:
 
     def _backward_layer(self, index: int) -> float:
         layer = self.layers[index]
-        node = layer.node
-        facts = layer.facts
-        memory.set_scope(node.name)
+        memory.set_scope(layer.node.name)
+        with LayerErrors(layer.node):
+            return self._run_backward(layer)
+
+    def _run_backward(self, layer: RuntimeLayer) -> float:
+        node, facts = layer.node, layer.facts
+        index = node.index
         src = self._read(node.bottoms, facts.needs.bottoms)
         dst = self._read(node.tops, facts.needs.tops)
         diff_dst = [self._top_diff(value) for value in node.tops]
@@ -294,7 +302,7 @@ class Executor:
         diff_src = self._bottom_diffs(layer, diff_dst)
         began = time.perf_counter()
         if not (facts.traits.alias and len(node.tops) == 1):
-            with LayerErrors(node):
+            with LayerErrors(node, users_code=True):
                 layer.layer.backward(src, dst, diff_dst, diff_src, layer.propagation)
         took = time.perf_counter() - began
         del src, dst, diff_dst, diff_src
@@ -353,6 +361,18 @@ class Executor:
                 slot.data = None
 
 
+def check_shape(blob: str, shape: Sequence[int]) -> None:
+    """Raise ValueError for a shape that no tensor can have."""
+    if min(shape, default=0) < 0:
+        raise ValueError(f"blob '{blob}' cannot have shape {_times(shape)}: a size is negative")
+    if _count(shape) > _MOST_VALUES:
+        raise ValueError(f"blob '{blob}' cannot have shape {_times(shape)}: more than 2^62 values")
+
+
+def _times(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape)) or "()"
+
+
 def _count(shape: Sequence[int]) -> int:
     count = 1
     for size in shape:
@@ -367,22 +387,58 @@ def _drop(tensor: Tensor | None) -> None:
 
 
 def _where(node: Node) -> str:
-    return f"layer '{node.name}' ({node.type})"
+    return f"layer '{node.name}' ({node.type or 'no type'})"
 
 
 class LayerErrors:
-    """Puts the layer's name and type in front of what its code complains about."""
+    """Puts the layer's name and type in front of what its code complains about.
 
-    def __init__(self, node: Node) -> None:
-        """Name `node` in what goes wrong within the block."""
+    What a user's own Python layer raises goes through as it is, with a note that names the layer.
+    """
+
+    def __init__(self, node: Node, *, users_code: bool = False) -> None:
+        """Name `node` in what goes wrong within the block; `users_code`: it may run a user's."""
         self.node = node
+        self._users_code = users_code and node.type == "Python"
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # What a user's own Python layer raises goes through as it is.
-        if self.node.type == "Python" or error is None:
+        where = _where(self.node)
+        if not isinstance(error, Exception) or _names_layer(error):
             return
-        if type(error) in (ValueError, Error):
-            raise type(error)(f"{_where(self.node)}: {error}") from error
+        if self._users_code:
+            _set_note(error, f"in {where}")
+        elif isinstance(error, MemoryError):
+            raise _named(Error(f"{where}: out of memory: {error}")) from error
+        elif type(error) in _OUR_ERRORS:
+            raise _named(type(error)(f"{where}: {error}")) from error
+
+
+#: What layers of our own raise; others, from whatever depth, keep their type and message.
+_OUR_ERRORS = (
+    ValueError,
+    Error,
+    RuntimeError,
+    OSError,
+    FileNotFoundError,
+    PermissionError,
+    ImportError,
+    AttributeError,
+)
+
+
+def _names_layer(error: Exception) -> bool:
+    return hasattr(error, "caffe_layer")
+
+
+def _named(error: Exception) -> Exception:
+    error.caffe_layer = True  # type: ignore[attr-defined]
+    return error
+
+
+def _set_note(error: Exception, note: str) -> None:
+    """Show `note` under the traceback; Python has add_note() from 3.11 on."""
+    _named(error)
+    error.__notes__ = [*getattr(error, "__notes__", ()), note]

@@ -35,6 +35,7 @@ class Learning:
         self.blobs: list[LearnedBlob] = []
         self._graph = graph
         self._owners: dict[str, LearnedBlob] = {}
+        self._layers: set[str] = set()  # names of those that learn
 
     def add(self, node: Node, layer: LayerLike, random_key: int) -> None:
         """Fill the layer's parameters, or let it share those of the same name.
@@ -42,6 +43,12 @@ class Learning:
         Raises ValueError for specs or fillers that make no sense, or blobs that cannot be shared.
         """
         parameters = list(layer.parameters)
+        if parameters and node.name in self._layers:
+            raise ValueError(
+                "an earlier layer has the same name; weights are kept by layer name: rename one"
+            )
+        if parameters:
+            self._layers.add(node.name)
         specs = parameter_specs(node.param, len(parameters))
         layer_fillers = parameter_fillers(node.param)
         for index, (parameter, spec) in enumerate(zip(parameters, specs)):

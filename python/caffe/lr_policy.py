@@ -35,8 +35,12 @@ def _poly(solver: pb.SolverParameter, iteration: int) -> float:
 
 
 def _sigmoid(solver: pb.SolverParameter, iteration: int) -> float:
-    return solver.base_lr / (1 + math.exp(-solver.gamma * (iteration - solver.stepsize)))
+    exponent = -solver.gamma * (iteration - solver.stepsize)
+    return solver.base_lr / (1 + math.exp(exponent)) if exponent < _MOST_EXPONENT else 0.0
 
+
+#: exp() of more does not fit a double.
+_MOST_EXPONENT = 709.0
 
 POLICIES: dict[str, Callable[[pb.SolverParameter, int], float]] = {
     "fixed": _fixed,
@@ -72,6 +76,8 @@ def check_policy(solver: pb.SolverParameter) -> None:
         missing = not solver.stepvalue if name == "stepvalue" else not solver.HasField(name)
         if missing:
             raise ValueError(f"lr_policy '{policy}' needs {name} in the solver")
+    if policy == "poly" and solver.max_iter <= 0:
+        raise ValueError(f"lr_policy 'poly' has max_iter {solver.max_iter}, needs more than 0")
     if policy == "step" and solver.stepsize <= 0:
         raise ValueError(f"lr_policy 'step' has stepsize {solver.stepsize}, needs more than 0")
 
@@ -81,4 +87,13 @@ def learning_rate(solver: pb.SolverParameter, iteration: int) -> float:
 
     Source: the comment on lr_policy in Caffe's schema gives the seven formulas.
     """
-    return POLICIES[solver.lr_policy](solver, iteration)
+    try:
+        rate = POLICIES[solver.lr_policy](solver, iteration)
+    except (ArithmeticError, TypeError):  # too large; 0 to a negative power; a complex number
+        rate = math.nan
+    if not math.isfinite(rate):
+        raise ValueError(
+            f"lr_policy '{solver.lr_policy}' gives no learning rate at iteration {iteration}: "
+            f"look at base_lr, gamma and power"
+        )
+    return rate

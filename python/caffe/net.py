@@ -16,22 +16,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from caffe import random_seed
+from caffe import log, random_seed
 from caffe._core import Tensor
 from caffe._core.layers import Need, Needs, Propagation
 from caffe.backward_scope import decide_backward
 from caffe.blob import Blob, ParameterBlob
 from caffe.error_bound import ErrorBounds
-from caffe.executor import Executor, LayerErrors, RuntimeLayer, StoredReport
+from caffe.executor import Executor, LayerErrors, RuntimeLayer, StoredReport, check_shape
 from caffe.graph import Graph, Node, Value, build_graph
 from caffe.layers.base import PythonLayer
 from caffe.layers.factory import make_layer
+from caffe.layers.input import InputLayer
 from caffe.learning import LearnedBlob, Learning
 from caffe.memory_plan import LayerFacts, make_plan
 from caffe.names import suggestion
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import read_net
 from caffe.snapshot import load_weights, save_weights
+from caffe.solver_check import check_layer_compression
 from caffe.upgrade import upgrade_net
 
 FloatArray = npt.NDArray[np.float32]
@@ -57,13 +59,23 @@ class ValueBlob(Blob):
         """Sizes of the axes."""
         return self._executor.slots[self._value.index].shape
 
-    def reshape(self, *shape: int) -> None:
-        """Set the sizes of an input; other blobs follow at the next forward() or net.reshape()."""
-        sizes = [int(size) for size in shape]
-        producer = self._executor.layers[self._value.producer].layer
-        if hasattr(producer, "shapes"):
-            producer.shapes[self._value.top] = sizes
-        self._executor.set_shape(self._value, sizes)
+    def reshape(self, *shape: Any) -> None:
+        """Set the sizes of an input; other blobs follow at the next forward() or net.reshape().
+
+        Raises ValueError for a blob that is no input, or sizes that no blob can have.
+        """
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape
+        sizes = [int(size) for size in given]
+        check_shape(self._value.name, sizes)
+        producer = self._executor.layers[self._value.producer]
+        if isinstance(producer.layer, InputLayer):
+            producer.layer.shapes[self._value.top] = sizes
+            self._executor.set_shape(self._value, sizes)
+        elif tuple(sizes) != self.shape:
+            raise ValueError(
+                f"blob '{self._value.name}' cannot be reshaped: its shape follows from layer "
+                f"'{producer.node.name}' ({producer.node.type}); reshape the net's inputs"
+            )
 
 
 class Net:
@@ -93,6 +105,8 @@ class Net:
             ValueError: the net makes no sense; says which layer and why.
         """
         phase, weights = _old_arguments(args, phase, weights)
+        if phase not in (pb.TRAIN, pb.TEST):
+            raise ValueError(f"phase is {phase!r}, needs to be caffe.TRAIN or caffe.TEST")
         param = read_net(network) if not isinstance(network, pb.NetParameter) else network
         state = pb.NetState(phase=phase, level=level, stage=list(stages))  # type: ignore[arg-type]
         self._build(param, state, Settings())
@@ -159,7 +173,10 @@ class Net:
     def _compression_of(self, node: Node) -> pb.CompressionParameter:
         merged = Compression()
         merged.CopyFrom(self._settings.compression)
-        merged.MergeFrom(node.param.compression_param)
+        # A net that a user makes holds every blob, whatever its layers ask for of a solver.
+        if self._settings.bounds is not None:
+            check_layer_compression(node.param.compression_param)
+            merged.MergeFrom(node.param.compression_param)
         return merged
 
     def _make_plan(self) -> None:
@@ -171,9 +188,21 @@ class Net:
             lambda value: int(np.prod(self._executor.slots[value.index].shape, dtype=np.int64)),
             retains_all=modes == {Compression.NONE} and not self._settings.forward_only,
             saves=self._settings.saves,
-            keep=compression.keep,
+            keep=[*compression.keep, *self._kept_beside_overrides()],
         )
         self._check_keep(compression.keep)
+
+    def _kept_beside_overrides(self) -> list[str]:
+        """Blobs that stay readable where the solver says NONE and only some layers compress."""
+        if self._settings.compression.mode != Compression.NONE or self._settings.forward_only:
+            return []
+        compressed = {
+            value.name
+            for layer in self._runtime
+            if layer.facts.compression.mode != Compression.NONE
+            for value in layer.node.bottoms
+        }
+        return [name for name in self.graph.last_values() if name not in compressed]
 
     def _check_keep(self, names: Iterable[str]) -> None:
         known = self.graph.last_values()
@@ -378,11 +407,36 @@ class Net:
     def copy_from(self, path: str | Path) -> None:
         """Copy the weights of layers of the same name from a .caffemodel; others stay.
 
-        Raises FileNotFoundError, or ValueError for a wrong file or shapes that differ.
+        Raises FileNotFoundError, or ValueError for a wrong file, shapes that differ, or no layer
+        in common.
         """
-        for name, arrays in load_weights(path):
+        self._copy_layers(path)
+
+    def copy_all_from(self, path: str | Path) -> None:
+        """As copy_from(), but ValueError unless the file has every layer that learns."""
+        copied = self._copy_layers(path)
+        for name in self.params:
+            if name not in copied:
+                raise ValueError(
+                    f"'{path}' has no weights for layer '{name}': they are another net's"
+                )
+
+    def _copy_layers(self, path: str | Path) -> set[str]:
+        """Return the names of the layers whose weights were copied."""
+        found = load_weights(path)
+        copied = set()
+        for name, arrays in found:
             if name in self.params:
                 self._copy_layer(name, arrays, str(path))
+                copied.add(name)
+            else:
+                log.info(f"Ignoring source layer {name}")
+        if self.params and not copied:
+            raise ValueError(
+                f"'{path}' has weights for none of the net's layers: it names "
+                f"{_some([name for name, _ in found])}, the net {_some(list(self.params))}"
+            )
+        return copied
 
     def _copy_layer(self, name: str, arrays: Sequence[FloatArray], source: str) -> None:
         blobs = self.params[name]
@@ -465,6 +519,12 @@ def _old_arguments(
     if phase is None:
         raise TypeError("Net() needs a phase: caffe.TRAIN or caffe.TEST")
     return phase, weights
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first few names, for a message."""
+    few = ", ".join(f"'{name}'" for name in names[:3])
+    return f"{few}, ..." if len(names) > 3 else few or "none"
 
 
 def _no_needs(node: Node) -> Needs:

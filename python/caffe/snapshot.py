@@ -30,7 +30,14 @@ def write_atomically(path: str | Path, data: bytes) -> None:
 
     Raises OSError (no space, no such folder) and leaves nothing behind then.
     """
-    path = Path(path)
+    try:
+        _write_atomically(Path(path), data)
+    except OSError as error:
+        # The error of a full disk names no file, the others a temporary one.
+        raise type(error)(error.errno, f"cannot write '{path}': {error.strerror}") from error
+
+
+def _write_atomically(path: Path, data: bytes) -> None:
     handle, temporary = tempfile.mkstemp(prefix=path.name + ".", suffix=".part", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -147,7 +154,7 @@ def save_state(path: str | Path, state: pb.SolverState, history: Iterable[FloatA
 def load_state(path: str | Path) -> tuple[pb.SolverState, list[FloatArray]]:
     """Read a .solverstate: the state without history, and the history's values.
 
-    Raises FileNotFoundError, or ValueError for a file of another kind.
+    Raises FileNotFoundError, or ValueError for a file of another kind or a damaged one.
     """
     message = _read_wire(path, Kind.STATE_BINARY, wire.State())
     history = _arrays(message.history) if message is not None else None
@@ -155,9 +162,16 @@ def load_state(path: str | Path) -> tuple[pb.SolverState, list[FloatArray]]:
         state = read_binary_state(path)
         history = [blob_to_array(blob) for blob in state.history]
         del state.history[:]
-        return state, history
-    del message.history[:]
-    return pb.SolverState.FromString(message.SerializeToString()), history
+    else:
+        del message.history[:]
+        try:
+            state = pb.SolverState.FromString(message.SerializeToString())
+        except DecodeError as error:
+            raise ValueError(f"'{path}' is a .solverstate with damaged content: {error}") from error
+    # What is no UTF-8 comes as bytes.
+    if state.iter < 0 or not isinstance(state.learned_net, str):
+        raise ValueError(f"'{path}' is a .solverstate with damaged content")
+    return state, history
 
 
 def weights_beside(state: Path, learned_net: str) -> Path:

@@ -20,7 +20,7 @@ from caffe._core import MemoryKind, Tensor, memory
 from caffe._core.solvers import Regularization, UpdateOptions, gradient_sum_squares, update_sgd
 from caffe.error_bound import ErrorBounds, Momentum, RefreshSchedule
 from caffe.learning import LearnedBlob
-from caffe.lr_policy import check_policy, current_step, learning_rate
+from caffe.lr_policy import current_step, learning_rate
 from caffe.memory_plan import SavedValue
 from caffe.mode import set_mode_gpu
 from caffe.names import suggestion
@@ -28,6 +28,7 @@ from caffe.net import Net, Settings
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import read_solver
 from caffe.snapshot import load_state, save_state, weights_beside
+from caffe.solver_check import check_solver
 from caffe.solver_nets import solver_nets
 
 Compression = pb.CompressionParameter
@@ -69,8 +70,8 @@ class Solver:
             self._zeros(blob) for blob in self.net.learned for _ in range(self.histories)
         ]
         for weights in param.weights:
-            for path in weights.split(","):
-                self.net.copy_from(path.strip())
+            for path in filter(None, map(str.strip, weights.split(","))):
+                self.net.copy_from(path)
         if param.solver_mode == pb.SolverParameter.GPU:
             set_mode_gpu()
         self.loss_window: deque[float] = deque(maxlen=self.param.average_loss)
@@ -98,40 +99,12 @@ class Solver:
     # -- making ------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        param = self.param
-        check_policy(param)
-        if param.iter_size < 1:
-            raise ValueError(f"iter_size is {param.iter_size}, needs at least 1")
-        if param.average_loss < 1:
-            raise ValueError(f"average_loss is {param.average_loss}, needs at least 1")
-        if param.regularization_type not in _REGULARIZATIONS:
-            kind = param.regularization_type
+        kind = self.param.regularization_type
+        if kind not in _REGULARIZATIONS:
             raise ValueError(
                 f"unknown regularization_type '{kind}'{suggestion(kind, _REGULARIZATIONS)}"
             )
-        compression = param.compression_param
-        if not compression.error_bound >= 0:
-            raise ValueError(
-                f"compression_param: error_bound is {compression.error_bound:g}, needs 0 or more"
-            )
-        if compression.interval < 1:
-            raise ValueError(
-                f"compression_param: interval is {compression.interval}, needs at least 1"
-            )
-        if compression.memory_limit:
-            raise ValueError("compression_param: memory_limit is not supported yet; leave it out")
-        if compression.dither:
-            raise ValueError("compression_param: dither is not supported yet; leave it out")
-        if param.snapshot or param.snapshot_after_train:
-            self._check_snapshot_folder()
-
-    def _check_snapshot_folder(self) -> None:
-        prefix = self.param.snapshot_prefix
-        if prefix and not Path(prefix).parent.is_dir():
-            raise FileNotFoundError(
-                f"snapshot_prefix '{prefix}': its folder '{Path(prefix).parent}' does not exist; "
-                "make it before training, or nothing could be saved at the end"
-            )
+        check_solver(self.param)
 
     def _make_train_net(self) -> Net:
         nets = solver_nets(self.param, pb.TRAIN)
@@ -171,18 +144,21 @@ class Solver:
     def solve(self, resume_file: str | Path | None = None) -> None:
         """Train up to max_iter, from a .solverstate if one is given; test and snapshot as asked.
 
-        Raises what a layer raises, and OSError where a snapshot cannot be written.
+        Raises what a layer raises, ValueError without a max_iter, and OSError where a snapshot
+        cannot be written.
         """
+        if not self.param.HasField("max_iter"):
+            raise ValueError("the solver has no max_iter: the number of iterations to train for")
         log.info(f"Solving {self.net.name}")
         log.info(f"Learning Rate Policy: {self.param.lr_policy}")
         if resume_file is not None:
             log.info(f"Restoring previous solver status from {resume_file}")
             self.restore(resume_file)
-        self.step(self.param.max_iter - self.iter)
+        stopped = self._run_steps(self.param.max_iter - self.iter)
         interval = self.param.snapshot
         if self.param.snapshot_after_train and not (interval and self.iter % interval == 0):
             self.snapshot()
-        if self._stop:
+        if stopped:
             log.info("Optimization stopped early.")
             return
         if self._is_display_due():
@@ -193,7 +169,11 @@ class Solver:
         log.info("Optimization Done.")
 
     def step(self, iterations: int) -> None:
-        """Train for so many iterations, or until request_stop()."""
+        """Train for so many iterations, or until request_stop(); the next step() goes on."""
+        self._run_steps(iterations)
+
+    def _run_steps(self, iterations: int) -> bool:
+        """As step(); returns whether a request to stop ended it, which is then dealt with."""
         first = self.iter
         last = first + iterations
         shown_at, shown_time = first, time.perf_counter()
@@ -226,6 +206,8 @@ class Solver:
             self._show_compression(display, smoothed)
             self.iter += 1
             self._snapshot_if_due()
+        stopped, self._stop = self._stop, False
+        return stopped
 
     def _is_display_due(self) -> bool:
         return self.param.display > 0 and self.iter % self.param.display == 0
@@ -422,7 +404,7 @@ class Solver:
                     f"'{path}': history blob {index} has shape {array.shape}, "
                     f"the net needs {tensor.shape}"
                 )
-        self.net.copy_from(weights_beside(Path(path), state.learned_net))
+        self.net.copy_all_from(weights_beside(Path(path), state.learned_net))
         for array, tensor in zip(history, self.history):
             tensor.numpy()[...] = array.reshape(tuple(tensor.shape))
         self.iter = state.iter

@@ -27,7 +27,7 @@ def solver_nets(param: pb.SolverParameter, phase: int) -> list[tuple[pb.NetParam
     if count < len(nets) or (count > len(nets) and not shared):
         raise ValueError(f"the solver has {count} test_iter for {len(nets)} test nets")
     nets += shared * (count - len(nets))
-    if count and param.test_interval <= 0 and param.HasField("test_interval"):
+    if count and param.test_interval <= 0:
         raise ValueError(f"test_interval is {param.test_interval}, needs more than 0")
     if param.test_state and len(param.test_state) != count:
         raise ValueError(f"the solver has {len(param.test_state)} test_state for {count} test nets")

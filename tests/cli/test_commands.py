@@ -69,6 +69,9 @@ class FakeSolver:
         for number in FakeSolver.raises:
             os.kill(os.getpid(), number)
 
+    def close(self):
+        pass
+
 
 @pytest.fixture
 def train(tmp_path, monkeypatch):

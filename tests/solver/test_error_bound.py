@@ -9,6 +9,7 @@ import pytest
 from google.protobuf import text_format
 from nets import batches, make_solver, small_models, train
 
+import caffe
 from caffe import sz
 from caffe.error_bound import ErrorBounds, RefreshSchedule, fixed_bound, gradient_bound
 from caffe.proto import caffe_pb2 as pb
@@ -161,6 +162,21 @@ def test_layer_overrides_win() -> None:
     }
     assert forms["conv2"] == ("BOUNDED", 0.125)
     assert forms["ip1"][0] == "RAW"
+
+
+def test_an_override_under_mode_none_compresses_what_its_layer_reads_and_no_more() -> None:
+    net, shape = small_models()["lenet"]
+    for layer in net.layer:
+        if layer.name == "conv2":
+            layer.compression_param.mode = pb.CompressionParameter.FIXED
+    solver = make_solver(net, compression="mode: NONE")
+    train(solver, batches(shape, 2))
+    forms = {row.saved.value.name: row.saved.form.name for row in solver.net.compression_report()}
+    assert forms["pool1"] == "BOUNDED"
+    assert set(forms.values()) == {"BOUNDED", "RAW"}
+    assert solver.net.blobs["pool2"].data.any()
+    with pytest.raises(caffe.Error, match="pool1"):
+        _ = solver.net.blobs["pool1"].data
 
 
 def test_tightest_reader_wins() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ COMMANDS = {
     "prepare": ("caffe.cli.prepare", "make databases of images, and means of them"),
 }
 INTERRUPTED = 130
+#: Errors whose message is a whole sentence; others need the name of their type.
+_SPEAKING = (ValueError, OSError, RuntimeError, ImportError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,6 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         _complain(_one_line(error), verbose)
         return 1
+    finally:
+        if arguments is None:
+            # The work is done: one more Ctrl-C must not turn the process's end into a traceback.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _run(words: list[str]) -> int:
@@ -87,11 +94,15 @@ def _help(command: str) -> str:
 
 def _one_line(error: Exception) -> str:
     text = " ".join(str(error).split())
-    if isinstance(error, KeyError):
-        text = text.strip("'\"")
+    if isinstance(error, OSError) and error.strerror:
+        text = error.strerror + (f": '{error.filename}'" if error.filename else "")
     if isinstance(error, MemoryError):
         return f"out of memory{': ' + text if text else ''}; lower batch_size or compress more"
-    return text or type(error).__name__
+    # What a Python layer raised: the note names the layer. Its type often says more than its text.
+    notes = "".join(f"{note}: " for note in getattr(error, "__notes__", ()))
+    if not text or not isinstance(error, _SPEAKING):
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return notes + text
 
 
 def _complain(message: str, verbose: bool) -> None:

@@ -81,7 +81,10 @@ def run(flags: Flags) -> int:
     if flags.text("compression_log"):
         solver.compression_log = flags.text("compression_log")
     with signals(solver, flags.text("sigint_effect"), flags.text("sighup_effect")):
-        solver.solve(flags.text("snapshot") or None)
+        try:
+            solver.solve(flags.text("snapshot") or None)
+        finally:
+            solver.close()  # joins threads, which a second Ctrl-C must not cut short
     return 0
 
 

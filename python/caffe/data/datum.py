@@ -136,7 +136,11 @@ def decode_image(
         with Image.open(io.BytesIO(content)) as image:
             image.load()
             return image_array(image, force_color, force_gray)
-    except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError) as error:
+    except UnidentifiedImageError:
+        raise ValueError(
+            f"cannot decode the image of {len(content)} bytes: no known format"
+        ) from None
+    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
         raise ValueError(f"cannot decode the image of {len(content)} bytes: {error}") from error
 
 

@@ -50,6 +50,8 @@ def make_layer(param: pb.LayerParameter, phase: int, random_seed: int) -> LayerL
     if param.type in PYTHON_TYPES:
         module, name = PYTHON_TYPES[param.type]
         return _wrap(getattr(importlib.import_module(module), name), param, phase, random_seed)
+    if not param.type:
+        raise ValueError('has no type: write one, such as type: "Convolution"')
     raise ValueError(f"unknown layer type '{param.type}'{suggestion(param.type, layer_types(), 0)}")
 
 

@@ -14,7 +14,9 @@ class InputLayer:
     """Gives each top the shape that prototxt or a later blob.reshape() says."""
 
     def __init__(self, param: pb.LayerParameter) -> None:
-        """Read the shapes; ValueError unless there is one, or one a top."""
+        """Read the shapes; ValueError unless there is one, or one a top, and no bottom."""
+        if param.bottom:
+            raise ValueError(f"takes no bottoms, has {len(param.bottom)}")
         shapes = [[int(size) for size in shape.dim] for shape in param.input_param.shape]
         if len(shapes) == 1:
             shapes = shapes * len(param.top)
