@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from caffe import log, random_seed
+from caffe import random_seed
 from caffe._core import Tensor
 from caffe._core.layers import Need, Needs, Propagation
 from caffe.backward_scope import decide_backward
@@ -32,9 +32,10 @@ from caffe.memory_plan import LayerFacts, make_plan
 from caffe.names import suggestion
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import read_net
-from caffe.snapshot import load_weights, save_weights
+from caffe.snapshot import save_weights
 from caffe.solver_check import check_layer_compression
 from caffe.upgrade import upgrade_net
+from caffe.weights import copy_weights
 
 FloatArray = npt.NDArray[np.float32]
 Compression = pb.CompressionParameter
@@ -410,46 +411,16 @@ class Net:
         Raises FileNotFoundError, or ValueError for a wrong file, shapes that differ, or no layer
         in common.
         """
-        self._copy_layers(path)
+        copy_weights(self.params, path)
 
     def copy_all_from(self, path: str | Path) -> None:
         """As copy_from(), but ValueError unless the file has every layer that learns."""
-        copied = self._copy_layers(path)
+        copied = copy_weights(self.params, path)
         for name in self.params:
             if name not in copied:
                 raise ValueError(
                     f"'{path}' has no weights for layer '{name}': they are another net's"
                 )
-
-    def _copy_layers(self, path: str | Path) -> set[str]:
-        """Return the names of the layers whose weights were copied."""
-        found = load_weights(path)
-        copied = set()
-        for name, arrays in found:
-            if name in self.params:
-                self._copy_layer(name, arrays, str(path))
-                copied.add(name)
-            else:
-                log.info(f"Ignoring source layer {name}")
-        if self.params and not copied:
-            raise ValueError(
-                f"'{path}' has weights for none of the net's layers: it names "
-                f"{_some([name for name, _ in found])}, the net {_some(list(self.params))}"
-            )
-        return copied
-
-    def _copy_layer(self, name: str, arrays: Sequence[FloatArray], source: str) -> None:
-        blobs = self.params[name]
-        where = f"layer '{name}' in '{source}'"
-        if len(arrays) != len(blobs):
-            raise ValueError(f"{where} has {len(arrays)} blobs, the net's has {len(blobs)}")
-        for index, (array, blob) in enumerate(zip(arrays, blobs)):
-            if _squeezed(array.shape) != _squeezed(blob.shape):
-                raise ValueError(
-                    f"{where}: blob {index} has shape {array.shape}, the net's has {blob.shape}; "
-                    "to learn this layer from scratch, give it another name"
-                )
-            blob.data[...] = array.reshape(blob.shape)
 
     def share_with(self, other: Net) -> None:
         """Use the parameters of the layers of the same name in `other`, from now on.
@@ -521,19 +492,5 @@ def _old_arguments(
     return phase, weights
 
 
-def _some(names: Sequence[str]) -> str:
-    """Return the first few names, for a message."""
-    few = ", ".join(f"'{name}'" for name in names[:3])
-    return f"{few}, ..." if len(names) > 3 else few or "none"
-
-
 def _no_needs(node: Node) -> Needs:
     return Needs([Need()] * len(node.bottoms), [Need()] * len(node.tops))
-
-
-def _squeezed(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape without leading ones, as old files pad it to four axes."""
-    sizes = list(shape)
-    while sizes and sizes[0] == 1:
-        sizes.pop(0)
-    return tuple(sizes)
