@@ -33,7 +33,6 @@ has_header() {
 missing=()
 command -v g++ >/dev/null || missing+=(g++)
 has_header oneapi/dnnl/dnnl.hpp || missing+=(libdnnl-dev)
-has_header zstd.h || missing+=(libzstd-dev)
 command -v "$python" >/dev/null || missing+=(python3)
 "$python" -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
 "$python" -c 'import pathlib, sysconfig as s; pathlib.Path(s.get_path("include"), "Python.h").stat()' \
