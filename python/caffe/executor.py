@@ -47,6 +47,7 @@ class Slot:
     diff: Tensor | None = None
     stored: StoredActivation | None = None  # of root values only
     expected_bytes: int = 0  # compressed size the last time
+    nonzero_share: float | None = None  # when it was last counted
 
 
 @dataclass
@@ -57,7 +58,7 @@ class StoredReport:
     raw_bytes: int
     stored_bytes: int
     error_bound: float
-    nonzero_share: float | None  # None where nobody counted
+    nonzero_share: float | None  # when it was last counted; None: never
 
 
 @dataclass
@@ -254,12 +255,14 @@ class Executor:
         if saved.form == Form.BOUNDED and self.bounds is not None and self.counts_values:
             self.bounds.saw_stored(saved, stored)
         statistics = stored.statistics
+        if statistics.count:
+            slot.nonzero_share = statistics.nonzeros / statistics.count
         self.reports[root.index] = StoredReport(
             saved,
             stored.raw_bytes,
             stored.stored_bytes,
             bound,
-            statistics.nonzeros / statistics.count if statistics.count else None,
+            slot.nonzero_share,
         )
 
     # -- backward --------------------------------------------------------------------------------
