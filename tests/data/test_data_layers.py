@@ -276,3 +276,10 @@ def test_dummy_legacy_shape():
 def test_dummy_bad_options(text, message):
     with pytest.raises(ValueError, match=message):
         build(DummyData, text)
+
+
+@pytest.mark.parametrize("batches", [0, 4_000_000_000])
+def test_prefetch_is_bounded(database, batches):
+    text = data_text(database).replace("data_param {", f"data_param {{ prefetch: {batches}")
+    with pytest.raises(ValueError, match=f"prefetch {batches}, needs 1 to"):
+        build(Data, text)

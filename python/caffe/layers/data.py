@@ -21,6 +21,9 @@ from caffe.layers.base import Layer
 from caffe.proto import caffe_pb2
 
 
+_MOST_PREFETCH = 256
+
+
 class _Batch(NamedTuple):
     images: list[Pixels]
     shapes: list[tuple[int, int, int]]
@@ -106,6 +109,11 @@ class Data(Layer):
             )
         if not param.source:
             raise ValueError("data_param needs a source: the folder of an LMDB")
+        if not 1 <= param.prefetch <= _MOST_PREFETCH:
+            raise ValueError(
+                f"data_param has prefetch {param.prefetch}, needs 1 to {_MOST_PREFETCH}: batches that "
+                "are read ahead, and held in memory"
+            )
         if param.batch_size < 1:
             raise ValueError("data_param needs a batch_size of 1 or more")
         transform = self.layer_param.transform_param
