@@ -26,7 +26,7 @@ from caffe.executor import Executor, LayerErrors, RuntimeLayer, StoredReport, ch
 from caffe.graph import Graph, Node, Value, build_graph
 from caffe.layers.base import PythonLayer
 from caffe.layers.factory import make_layer
-from caffe.layers.input import InputLayer
+from caffe.layers.input import Input
 from caffe.learning import LearnedBlob, Learning
 from caffe.memory_plan import LayerFacts, make_plan
 from caffe.names import suggestion
@@ -69,8 +69,8 @@ class ValueBlob(Blob):
         sizes = [int(size) for size in given]
         check_shape(self._value.name, sizes)
         producer = self._executor.layers[self._value.producer]
-        if isinstance(producer.layer, InputLayer):
-            producer.layer.shapes[self._value.top] = sizes
+        if isinstance(producer.layer, PythonLayer) and isinstance(producer.layer.layer, Input):
+            producer.layer.layer.shapes[self._value.top] = sizes
             self._executor.set_shape(self._value, sizes)
         elif tuple(sizes) != self.shape:
             raise ValueError(

@@ -64,10 +64,16 @@ def test_two_layers_of_one_name_that_learn() -> None:
         caffe.Net(parse_net(text), caffe.TRAIN)
 
 
-@pytest.mark.parametrize("dims", ["dim: -1", "dim: 4294967296 dim: 4294967296"])
-def test_input_shape_that_cannot_be(dims: str) -> None:
+@pytest.mark.parametrize(
+    ("dims", "line"),
+    [
+        ("dim: -1", r"cannot reshape to \(-1,\): sizes must not be negative"),
+        ("dim: 4294967296 dim: 4294967296", "blob 'x' cannot have shape"),
+    ],
+)
+def test_input_shape_that_cannot_be(dims: str, line: str) -> None:
     text = f'layer {{ name: "x" type: "Input" top: "x" input_param {{ shape {{ {dims} }} }} }}'
-    with pytest.raises(ValueError, match=r"layer 'x' \(Input\): blob 'x' cannot have shape"):
+    with pytest.raises(ValueError, match=r"layer 'x' \(Input\): " + line):
         caffe.Net(parse_net(text), caffe.TRAIN)
 
 

@@ -20,7 +20,6 @@ from caffe.data.transform import Transformer, random_key
 from caffe.layers.base import Layer
 from caffe.proto import caffe_pb2
 
-
 _MOST_PREFETCH = 256
 
 
@@ -111,8 +110,8 @@ class Data(Layer):
             raise ValueError("data_param needs a source: the folder of an LMDB")
         if not 1 <= param.prefetch <= _MOST_PREFETCH:
             raise ValueError(
-                f"data_param has prefetch {param.prefetch}, needs 1 to {_MOST_PREFETCH}: batches that "
-                "are read ahead, and held in memory"
+                f"data_param has prefetch {param.prefetch}, needs 1 to {_MOST_PREFETCH}: batches "
+                "that are read ahead, and held in memory"
             )
         if param.batch_size < 1:
             raise ValueError("data_param needs a batch_size of 1 or more")

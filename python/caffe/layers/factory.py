@@ -12,7 +12,6 @@ from typing import cast
 
 from caffe.layers import native
 from caffe.layers.base import Layer, LayerLike, PythonLayer
-from caffe.layers.input import InputLayer
 from caffe.names import suggestion
 from caffe.proto import caffe_pb2 as pb
 
@@ -21,12 +20,13 @@ PYTHON_TYPES = {
     "Accuracy": ("caffe.layers.accuracy", "Accuracy"),
     "Data": ("caffe.layers.data", "Data"),
     "DummyData": ("caffe.layers.dummy_data", "DummyData"),
+    "Input": ("caffe.layers.input", "Input"),
 }
 
 
 def layer_types() -> list[str]:
     """Return the names of all layer types, sorted."""
-    return sorted([*native.MAKERS, *PYTHON_TYPES, "Input", "Python"])
+    return sorted([*native.MAKERS, *PYTHON_TYPES, "Python"])
 
 
 def make_layer(param: pb.LayerParameter, phase: int, random_seed: int) -> LayerLike:
@@ -43,8 +43,6 @@ def make_layer(param: pb.LayerParameter, phase: int, random_seed: int) -> LayerL
     """
     if param.type in native.MAKERS:
         return cast(LayerLike, native.MAKERS[param.type](param, phase))
-    if param.type == "Input":
-        return InputLayer(param)
     if param.type == "Python":
         return _wrap(_user_class(param), param, phase, random_seed)
     if param.type in PYTHON_TYPES:
