@@ -30,6 +30,8 @@ SMOOTHING = 0.5
 MOST_CHANGE = 4.0
 #: Values that reach the data gradient otherwise than normalised get the cap over this.
 PROPAGATED_DIVISOR = 3.0
+#: A change of the learning rate from one iteration to the next that is more than creeping.
+RATE_STEP = 0.05
 #: No bound falls below this share of the non-zeros' std: float32 itself is not much finer.
 LEAST_SHARE = 1e-6
 
@@ -259,7 +261,7 @@ def _by_formula(reader: BackwardReader) -> bool:
 class RefreshSchedule:
     """When bounds are refreshed: after iterations 1, 2, 4, 8, ... and then every `interval`.
 
-    After a change of the learning rate the momentum holds the old rate for a while: no refresh for
+    After a step of the learning rate the momentum holds the old rate for a while: no refresh for
     3 / (1 - momentum) iterations, then one at once. Iterations count from 1.
     """
 
@@ -269,14 +271,9 @@ class RefreshSchedule:
 
     def rate_is(self, iteration: int, rate: float, momentum: float) -> None:
         """Say which learning rate iteration `iteration` uses, before asking due()."""
-        if self.last_rate is not None and rate != self.last_rate and rate > 0:
-            change = abs(rate / self.last_rate - 1) if self.last_rate > 0 else math.inf
-            # Policies that creep (inv, poly, exp) change the rate all the time, by little.
-            if change > 0.05:
-                self.next = iteration + math.ceil(3 / max(1 - momentum, 1e-3))
-                self.last_rate = rate
-        else:
-            self.last_rate = rate
+        if self.last_rate is not None and _is_step(self.last_rate, rate):
+            self.next = iteration + math.ceil(3 / max(1 - momentum, 1e-3))
+        self.last_rate = rate
 
     def due(self, iteration: int) -> bool:
         """Whether bounds are refreshed at the end of this iteration."""
@@ -285,3 +282,8 @@ class RefreshSchedule:
     def done(self, iteration: int) -> None:
         """Plan the next refresh after the one of this iteration."""
         self.next = min(iteration * 2, iteration + self.interval)
+
+
+def _is_step(old: float, new: float) -> bool:
+    """Whether the rate jumps; policies that creep (inv, poly, exp) change it by little."""
+    return new > 0 and (old <= 0 or abs(new / old - 1) > RATE_STEP)

@@ -142,6 +142,15 @@ def test_refresh_schedule() -> None:
     assert refreshed == [1, 2, 4, 8, 16, 26, 36, 46, 56]
 
 
+def test_a_creeping_rate_is_no_step() -> None:
+    schedule = RefreshSchedule(interval=10)
+    for iteration in range(1, 60):
+        schedule.rate_is(iteration, 0.1 * (1 - iteration / 100), momentum=0.9)
+        if schedule.due(iteration):
+            schedule.done(iteration)
+    assert schedule.next == 66
+
+
 def test_layer_overrides_win() -> None:
     net, shape = small_models()["lenet"]
     for layer in net.layer:
