@@ -7,7 +7,7 @@ error_bound.py's; what is kept how is memory_plan.py's.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -98,6 +98,8 @@ class Executor:
         self.forward_count = 0  # training passes, which number the random draws
         self.reports: dict[int, StoredReport] = {}  # by root index, of the last forward pass
         self.own_bytes = 0  # what layers themselves kept in the last forward pass
+        self._went_back: set[int] = set()  # layers whose backward pass followed the last forward
+        self._held: set[int] = set()  # root values that the pass under way does not release
         self._store = ActivationStore()
 
     # -- buffers ---------------------------------------------------------------------------------
@@ -132,7 +134,8 @@ class Executor:
             if not self.plan.retains_all and not self._is_kept(value):
                 raise Error(
                     f"the gradient of blob '{value.name}' is not in memory: under compression "
-                    "gradients of blobs are released once used; use mode: NONE to read them"
+                    f"gradients of blobs are released once used; to keep it readable, add "
+                    f'compression_param {{ keep: "{value.name}" }} to the solver'
                 )
             slot.diff = self._new_diff(value)
             slot.diff.zero()
@@ -187,11 +190,16 @@ class Executor:
                 self.set_shape(value, shape)
         layer.bottom_shapes = shapes
 
-    def forward(self, start: int, end: int) -> list[float]:
-        """Run layers start..end (inclusive); returns the milliseconds that each took."""
+    def forward(self, start: int, end: int, hold: Iterable[Value] = ()) -> list[float]:
+        """Run layers start..end (inclusive); returns the milliseconds that each took.
+
+        The values in `hold` are not released in this pass.
+        """
+        self._held = {self.plan.roots[value.index].index for value in hold}
         if self.train and self.saves:
             self.forward_count += 1
         self.reports.clear()
+        self._went_back.clear()
         self.own_bytes = 0
         return [self._forward_layer(index) for index in range(start, end + 1)]
 
@@ -224,8 +232,9 @@ class Executor:
         for root in step.save_after:
             self._save(root)
         for root in step.release:
-            _drop(self.slots[root.index].data)
-            self.slots[root.index].data = None
+            if root.index not in self._held:
+                _drop(self.slots[root.index].data)
+                self.slots[root.index].data = None
         return took * 1e3
 
     def _tops(self, layer: RuntimeLayer, src: list[Tensor], in_place: bool) -> list[Tensor]:
@@ -297,6 +306,9 @@ class Executor:
     def _run_backward(self, layer: RuntimeLayer) -> float:
         node, facts = layer.node, layer.facts
         index = node.index
+        if index in self._went_back and not self.plan.retains_all:
+            raise Error("under compression backward can run once after each forward")
+        self._went_back.add(index)
         src = self._read(node.bottoms, facts.needs.bottoms)
         dst = self._read(node.tops, facts.needs.tops)
         diff_dst = [self._top_diff(value) for value in node.tops]

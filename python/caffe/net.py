@@ -61,7 +61,7 @@ class ValueBlob(Blob):
         return self._executor.slots[self._value.index].shape
 
     def reshape(self, *shape: Any) -> None:
-        """Set the sizes of an input; other blobs follow at the next forward() or net.reshape().
+        """Set the sizes of an input; others follow at the next forward() or net.reshape().
 
         Raises ValueError for a blob that is no input, or sizes that no blob can have.
         """
@@ -291,20 +291,21 @@ class Net:
             **inputs: arrays for the net's inputs, all of them or none.
 
         Returns:
-            Blob name -> float32 view.
+            Blob name -> float32 view, which the next pass may overwrite.
 
         Raises:
             ValueError: unknown name, or an array whose shape does not fit.
-            caffe.Error: a layer failed.
+            caffe.Error: a layer failed, or what layer `start` reads was released.
         """
         self._set_arrays(inputs, self.inputs, "data")
         first = self._layer_index(start, 0)
         last = self._layer_index(end, len(self.graph.nodes) - 1)
-        self._executor.forward(first, last)
-        names = [self.graph.nodes[last].tops[0].name] if end is not None else self.outputs
-        if end is not None:
-            names = [value.name for value in self.graph.nodes[last].tops]
-        return {name: self._blob(name).data for name in [*names, *(blobs or [])]}
+        outputs = self.outputs if end is None else self.top_names[end]
+        names = [*outputs, *(blobs or [])]
+        for name in names:
+            self._blob(name)
+        self._executor.forward(first, last, hold=[self._values[name] for name in names])
+        return {name: self._blob(name).data for name in names}
 
     def backward(
         self,
@@ -408,8 +409,7 @@ class Net:
     def copy_from(self, path: str | Path) -> None:
         """Copy the weights of layers of the same name from a .caffemodel; others stay.
 
-        Raises FileNotFoundError, or ValueError for a wrong file, shapes that differ, or no layer
-        in common.
+        Raises FileNotFoundError, or ValueError for a wrong file, other shapes, no layer in common.
         """
         copy_weights(self.params, path)
 
@@ -432,8 +432,12 @@ class Net:
             if name not in other.params:
                 continue
             ours, theirs = self.params.get(name, []), other.params[name]
-            if [blob.shape for blob in ours] != [blob.shape for blob in theirs]:
-                raise ValueError(f"layer '{name}' has other shapes in the net to share with")
+            shapes = [[blob.shape for blob in blobs] for blobs in (ours, theirs)]
+            if shapes[0] != shapes[1]:
+                raise ValueError(
+                    f"layer '{name}': its blobs have shapes {shapes[0]}, in the net to share with "
+                    f"{shapes[1]}; do both nets get inputs of one size?"
+                )
             runtime.layer.parameters = [blob.parameter for blob in theirs]
             replaced = {id(o.parameter): t.parameter for o, t in zip(ours, theirs)}
             for learned in self.learned:

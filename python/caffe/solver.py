@@ -75,6 +75,7 @@ class Solver:
         if param.solver_mode == pb.SolverParameter.GPU:
             set_mode_gpu()
         self.loss_window: deque[float] = deque(maxlen=self.param.average_loss)
+        self._warn_of_the_useless()
         self.peak_bytes = 0  # the train net's, over all steps; see memory.peak()
         self.test_peak_bytes = 0
         self._stop = self._snapshot_wanted = False
@@ -105,6 +106,13 @@ class Solver:
                 f"unknown regularization_type '{kind}'{suggestion(kind, _REGULARIZATIONS)}"
             )
         check_solver(self.param)
+
+    def _warn_of_the_useless(self) -> None:
+        """Say what would train nothing, or never happen."""
+        if not any(any(node.loss_weights) for node in self.net.graph.nodes):
+            log.warning("the net has no loss: nothing will be learned (see loss_weight)")
+        if self.param.test_interval and not self.test_nets:
+            log.warning("test_interval is set, but there is no test_iter: nothing will be tested")
 
     def _make_train_net(self) -> Net:
         nets = solver_nets(self.param, pb.TRAIN)
@@ -179,6 +187,8 @@ class Solver:
         shown_at, shown_time = first, time.perf_counter()
         if self.compression_log is not None and self._json is None:
             self._json = compression_log.JsonLines(self.compression_log)
+            if not self._uses_plan:
+                log.warning("mode NONE compresses nothing: the compression log stays empty")
         while self.iter < last and not self._stop:
             if self._is_test_due():
                 self.test_all()
@@ -242,6 +252,8 @@ class Solver:
 
     def _smoothed(self, loss: float) -> float:
         """Mean of the last average_loss losses, this one included."""
+        if not math.isfinite(loss) and all(map(math.isfinite, self.loss_window)):
+            log.warning(f"Iteration {self.iter}: the loss is {loss}; a lower base_lr may help")
         self.loss_window.append(loss)
         return sum(self.loss_window) / len(self.loss_window)
 

@@ -118,3 +118,43 @@ def test_partial_forward_reads_the_last_value() -> None:
     net.blobs["conv"].data[...] = 0
     out = net.forward(start="ip")["ip"]
     np.testing.assert_array_equal(out, 0)
+
+
+def test_under_compression_backward_runs_once_after_each_forward() -> None:
+    net, shape = small_models()["lenet"]
+    solver = make_solver(net, compression="mode: ADAPTIVE")
+    images, labels = batches(shape, 1)[0]
+    solver.net.forward(data=images, label=labels)
+    solver.net.backward()
+    with pytest.raises(caffe.Error, match="backward can run once after each forward"):
+        solver.net.backward()
+    solver.net.forward(data=images, label=labels)
+    solver.net.backward()
+
+
+def test_what_forward_returns_is_readable_under_compression() -> None:
+    net, shape = small_models()["lenet"]
+    images, labels = batches(shape, 1)[0]
+    results = []
+    for mode in ("NONE", "ADAPTIVE"):
+        solver = make_solver(net, compression=f"mode: {mode}")
+        named = solver.net.forward(blobs=["pool1"], end="conv2", data=images, label=labels)
+        assert set(named) == {"pool1", "conv2"}
+        results.append({name: array.copy() for name, array in named.items()})
+    for name, array in results[0].items():
+        np.testing.assert_array_equal(array, results[1][name])
+
+
+def test_what_trains_nothing_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+    net, shape = small_models()["lenet"]
+    without_loss = pb.NetParameter()
+    without_loss.CopyFrom(net)
+    del without_loss.layer[-1]
+    make_solver(without_loss, "test_interval: 5")
+    said = capfd.readouterr().err
+    assert "the net has no loss" in said
+    assert "there is no test_iter" in said
+    solver = make_solver(net)
+    images, labels = batches(shape, 1)[0]
+    train(solver, [(images * np.float32(np.nan), labels)] * 2)
+    assert capfd.readouterr().err.count("the loss is nan") == 1
