@@ -104,9 +104,7 @@ std::shared_ptr<Block> Arena::allocate(size_t bytes, MemoryKind kind) {
       }
       if (rounded > static_cast<size_t>(base_ + reserved_ - start)) {
         if (start < top_) insert_free(start, static_cast<size_t>(top_ - start));
-        throw Error(message("out of memory: wanted ", bytes, " bytes of ", memory_kind_name(kind),
-                            ", peak so far ", tracker_.peak().total,
-                            " bytes; a smaller batch or a looser error bound needs less"));
+        fail(bytes, kind);
       }
       data = start;
       top_ = start + rounded;

@@ -89,8 +89,8 @@ def iteration_line(summary: CompressionSummary) -> str:
     compressed = [row for row in summary.rows if row.form in ("bounded", "lossless")]
     ratios = ", ".join(f"{row.layer} {row.ratio:.1f}x" for row in compressed)
     return (
-        f"Compression: {ratios or 'nothing compressed'} | all {_mib(summary.raw_bytes)} -> "
-        f"{_mib(summary.stored_bytes)} ({summary.ratio:.1f}x)"
+        f"Compression: {ratios or 'nothing compressed'} | all {mib(summary.raw_bytes)} -> "
+        f"{mib(summary.stored_bytes)} ({summary.ratio:.1f}x)"
     )
 
 
@@ -114,12 +114,13 @@ def table(summary: CompressionSummary) -> list[str]:
     )
     lines.append(
         f"Peak memory apart from parameters, their gradients and history: "
-        f"{_mib(summary.peak_bytes)} at layer '{summary.peak_layer}'"
+        f"{mib(summary.peak_bytes)} at layer '{summary.peak_layer}'"
     )
     return lines
 
 
-def _mib(size: int) -> str:
+def mib(size: int) -> str:
+    """Return bytes as text in MiB."""
     return f"{size / 2**20:.1f} MiB"
 
 

@@ -50,11 +50,7 @@ def check_layer_case(case: str, mode: str) -> None:
     net.forward()
     for key in _keys(vectors, "out_"):
         _compare(net.blobs[key].data, vectors[f"out_{key}"], f"out_{key}")
-    for layer, blobs in net.params.items():
-        for index, blob in enumerate(blobs):
-            name = f"param_after_{layer}_{index}"
-            if name in vectors:
-                _compare(blob.data, vectors[name], name)
+    _compare_parameters(net, vectors, "param_after", "data")
     gradients = [name for name in vectors.files if name.startswith(("diff_in_", "diff_param_"))]
     if not gradients:
         return
@@ -63,11 +59,16 @@ def check_layer_case(case: str, mode: str) -> None:
     net.backward(**outputs)
     for key in _keys(vectors, "diff_in_"):
         _compare(net.blobs[key].diff, vectors[f"diff_in_{key}"], f"diff_in_{key}")
+    _compare_parameters(net, vectors, "diff_param", "diff")
+
+
+def _compare_parameters(net: Net, vectors: np.lib.npyio.NpzFile, prefix: str, what: str) -> None:
+    """Compare data or diff of every learnable blob that the case has figures for."""
     for layer, blobs in net.params.items():
         for index, blob in enumerate(blobs):
-            name = f"diff_param_{layer}_{index}"
+            name = f"{prefix}_{layer}_{index}"
             if name in vectors:
-                _compare(blob.diff, vectors[name], name)
+                _compare(getattr(blob, what), vectors[name], name)
 
 
 def _keys(vectors: np.lib.npyio.NpzFile, prefix: str) -> list[str]:

@@ -42,7 +42,12 @@ def side_by_side(plain: Run, compressed: Run) -> list[str]:
         return f"{name:<44}  {left:>12}  {right:>12}  {factor:>8}".rstrip()
 
     def size(name: str, left: int, right: int) -> str:
-        return line(name, _mib(left), _mib(right), f"{left / max(right, 1):.1f}x")
+        return line(
+            name,
+            compression_log.mib(left),
+            compression_log.mib(right),
+            f"{left / max(right, 1):.1f}x",
+        )
 
     return [
         line("", plain.mode, compressed.mode),
@@ -67,10 +72,6 @@ def verdict(plain: Run, compressed: Run, least: float, most_lost: float) -> str 
     if lost > most_lost:
         return f"compression cost {lost:.2f} points of accuracy, more than {most_lost:g}"
     return None
-
-
-def _mib(size: int) -> str:
-    return f"{size / 2**20:.1f} MiB"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
