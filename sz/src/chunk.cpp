@@ -3,47 +3,52 @@
 #include <cstring>
 
 namespace sz {
-namespace {
 
-size_t encode_raw(const float* src, int count, Scratch* scratch) {
-  const size_t bytes = static_cast<size_t>(count) * 4;
+template <typename T>
+size_t encode_raw(const T* src, int values, Scratch* scratch) {
+  const size_t bytes = static_cast<size_t>(values) * sizeof(T);
+  scratch->out.resize(1 + bytes);
   scratch->out[0] = kRawChunk;
-  std::memcpy(scratch->out + 1, src, bytes);
+  std::memcpy(scratch->out.data() + 1, src, bytes);
   return 1 + bytes;
 }
 
-bool decode_raw(const uint8_t* src, size_t size, float* dst, int count) {
-  if (size != static_cast<size_t>(count) * 4) return false;
-  std::memcpy(dst, src, size);
-  return true;
-}
-
-}  // namespace
-
-size_t encode_chunk(const Kernels& kernels, const Grid* grid, const float* src, int count,
+template <typename T>
+size_t encode_chunk(const Coding<T>& coding, const T* src, uint64_t first, int values,
                     Scratch* scratch) {
-  const size_t raw_size = 1 + static_cast<size_t>(count) * 4;
+  const size_t raw_size = 1 + static_cast<size_t>(values) * sizeof(T);
   size_t size = 0;
-  if (grid != nullptr) size = encode_quantized(kernels, *grid, src, count, scratch);
-  if (size == 0) size = encode_lossless(kernels, src, count, scratch);
-  if (size == 0 || size >= raw_size) size = encode_raw(src, count, scratch);
-  return size;
+  if (coding.grid != nullptr) size = encode_quantized(coding, src, first, values, scratch);
+  if (size == 0) size = encode_lossless(coding, src, values, scratch);
+  return size > 0 && size < raw_size ? size : encode_raw(src, values, scratch);
 }
 
-bool decode_chunk(const Kernels& kernels, const Grid* grid, const uint8_t* src, size_t size,
-                  float* dst, int count, Scratch* scratch) {
+template <typename T>
+bool decode_chunk(const Coding<T>& coding, const uint8_t* src, size_t size, uint64_t first, T* dst,
+                  int values, Scratch* scratch) {
   if (size == 0) return false;
   switch (src[0]) {
     case kRawChunk:
-      return decode_raw(src + 1, size - 1, dst, count);
+      if (size - 1 != static_cast<size_t>(values) * sizeof(T)) return false;
+      std::memcpy(dst, src + 1, size - 1);
+      return true;
     case kLosslessChunk:
-      return decode_lossless(kernels, src + 1, size - 1, dst, count, scratch);
+      return decode_lossless(coding, src + 1, size - 1, dst, values, scratch);
     case kQuantizedChunk:
-      return grid != nullptr &&
-             decode_quantized(kernels, *grid, src + 1, size - 1, dst, count, scratch);
+      return coding.grid != nullptr &&
+             decode_quantized(coding, src + 1, size - 1, first, dst, values, scratch);
     default:
       return false;
   }
 }
+
+template size_t encode_raw(const float*, int, Scratch*);
+template size_t encode_raw(const double*, int, Scratch*);
+template size_t encode_chunk(const Coding<float>&, const float*, uint64_t, int, Scratch*);
+template size_t encode_chunk(const Coding<double>&, const double*, uint64_t, int, Scratch*);
+template bool decode_chunk(const Coding<float>&, const uint8_t*, size_t, uint64_t, float*, int,
+                           Scratch*);
+template bool decode_chunk(const Coding<double>&, const uint8_t*, size_t, uint64_t, double*, int,
+                           Scratch*);
 
 }  // namespace sz

@@ -1,4 +1,4 @@
-// One chunk of up to kChunkValues values: the modes, and the choice of the smallest.
+// One chunk: the modes, and the choice of the smallest. T: float or double.
 #pragma once
 
 #include <cstddef>
@@ -6,27 +6,53 @@
 
 #include "context.hpp"
 #include "kernels.hpp"
+#include "model.hpp"
 
 namespace sz {
 
 // First byte of a chunk.
 enum ChunkMode : uint8_t { kRawChunk = 0, kLosslessChunk = 1, kQuantizedChunk = 2 };
 
-// Encodes into scratch->out and returns the size, at most 1 + 4 * count. grid is null for lossless.
-size_t encode_chunk(const Kernels& kernels, const Grid* grid, const float* src, int count,
+// What coding a chunk needs to know of its stream. The model fits the codes of quantised chunks if
+// there is a grid, else those of lossless ones.
+template <typename T>
+struct Coding {
+  const Kernels& kernels;
+  const Model& model;
+  const Grid<T>* grid;  // null: a lossless stream
+};
+
+// Encodes into scratch->out and returns the size, at most 1 + sizeof(T) * values. `first` is the
+// index of the chunk's first value in the array.
+template <typename T>
+size_t encode_chunk(const Coding<T>& coding, const T* src, uint64_t first, int values,
                     Scratch* scratch);
 
-// False if the chunk is malformed. grid is null in a lossless stream.
-bool decode_chunk(const Kernels& kernels, const Grid* grid, const uint8_t* src, size_t size,
-                  float* dst, int count, Scratch* scratch);
+// False if the chunk is malformed. kPadding readable bytes must follow src[size - 1].
+template <typename T>
+bool decode_chunk(const Coding<T>& coding, const uint8_t* src, size_t size, uint64_t first, T* dst,
+                  int values, Scratch* scratch);
 
 // The modes. The encoders return 0 if the mode does not pay; the decoders start after the mode.
-size_t encode_quantized(const Kernels& kernels, const Grid& grid, const float* src, int count,
+template <typename T>
+size_t encode_quantized(const Coding<T>& coding, const T* src, uint64_t first, int values,
                         Scratch* scratch);
-bool decode_quantized(const Kernels& kernels, const Grid& grid, const uint8_t* src, size_t size,
-                      float* dst, int count, Scratch* scratch);
-size_t encode_lossless(const Kernels& kernels, const float* src, int count, Scratch* scratch);
-bool decode_lossless(const Kernels& kernels, const uint8_t* src, size_t size, float* dst, int count,
+template <typename T>
+bool decode_quantized(const Coding<T>& coding, const uint8_t* src, size_t size, uint64_t first,
+                      T* dst, int values, Scratch* scratch);
+template <typename T>
+size_t encode_raw(const T* src, int values, Scratch* scratch);
+template <typename T>
+size_t encode_lossless(const Coding<T>& coding, const T* src, int values, Scratch* scratch);
+template <typename T>
+bool decode_lossless(const Coding<T>& coding, const uint8_t* src, size_t size, T* dst, int values,
                      Scratch* scratch);
+
+// Samples for fit_model() of what the modes would code.
+template <typename T>
+void sample_quantized(const Kernels& kernels, const Grid<T>& grid, const T* src, uint64_t count,
+                      uint64_t stride, int steps, Scratch* scratch);
+template <typename T>
+void sample_lossless(const T* src, uint64_t count, uint64_t stride, int steps, Scratch* scratch);
 
 }  // namespace sz

@@ -1,84 +1,154 @@
-// Lossless chunks: a mask of the non-zero words, and these in four byte planes. The words are
-// rotated left by one bit first, so that the exponent is one plane and the sign joins the lowest.
+// Lossless chunks: exponents are coded like the codes of quantised chunks, with 0 for words that are
+// all zeros; signs and mantissas of the other words follow as they are, but for low bytes that are
+// zero in all of them (FORMAT.md).
 #include <cstring>
 
-#include "byte_coder.hpp"
+#include "blocks.hpp"
+#include "bytes.hpp"
 #include "chunk.hpp"
-#include "mask.hpp"
+#include "coder.hpp"
 
 namespace sz {
 namespace {
 
-constexpr int kPlanes = 4;
+#include "float_bits.inl"
 
-uint32_t rotate_left(uint32_t x) {
-  return x << 1 | x >> 31;
-}
-uint32_t rotate_right(uint32_t x) {
-  return x >> 1 | x << 31;
+template <typename T>
+constexpr int kExponentMask = (1 << (8 * sizeof(T) - 1 - Float<T>::kMantissa)) - 1;
+template <typename T>
+constexpr int kBias = kExponentMask<T> / 2;
+// Of the sign and mantissa, the sign in the highest bit.
+template <typename T>
+constexpr int kRestBytes = (Float<T>::kMantissa + 8) / 8;
+
+// The exponent of a word that is not all zeros: above the bias it counts from 1, below from -1.
+template <typename T>
+int exponent_code(typename Float<T>::Bits bits) {
+  const int exponent = static_cast<int>(bits >> Float<T>::kMantissa) & kExponentMask<T>;
+  return exponent >= kBias<T> ? exponent - kBias<T> + 1 : exponent - kBias<T>;
 }
 
-// Fills mask and words from count values; returns the number of words.
-size_t gather_words(const Kernels& kernels, const float* src, int count, Scratch* scratch) {
-  size_t words = 0;
-  uint32_t group[kGroupValues];
-  for (int at = 0; at < count; at += kGroupValues) {
-    const int here = count - at < kGroupValues ? count - at : kGroupValues;
-    if (here < kGroupValues) std::memset(group, 0, sizeof(group));
-    std::memcpy(group, src + at, sizeof(float) * static_cast<size_t>(here));
-    words +=
-        static_cast<size_t>(kernels.compact(group, scratch->mask + at / 8, scratch->words + words));
+template <typename T>
+typename Float<T>::Bits rest_of(typename Float<T>::Bits bits) {
+  using Bits = typename Float<T>::Bits;
+  const Bits mantissa = bits & ((Bits{1} << Float<T>::kMantissa) - 1);
+  return bits >> (8 * sizeof(T) - 1) << Float<T>::kMantissa | mantissa;
+}
+
+// False if a code is none of exponent_code()'s.
+template <typename T>
+bool join_word(int code, typename Float<T>::Bits rest, typename Float<T>::Bits* bits) {
+  using Bits = typename Float<T>::Bits;
+  const int exponent = code > 0 ? code - 1 + kBias<T> : code + kBias<T>;
+  if (exponent < 0 || exponent > kExponentMask<T>) return false;
+  const Bits sign = rest >> Float<T>::kMantissa & 1;
+  const Bits mantissa = rest & ((Bits{1} << Float<T>::kMantissa) - 1);
+  *bits = sign << (8 * sizeof(T) - 1) | static_cast<Bits>(exponent) << Float<T>::kMantissa | mantissa;
+  return true;
+}
+
+// Fills the codes of a block and appends its rests; returns how many.
+template <typename T>
+size_t split_block(const Block<const T>& block, int16_t* codes, typename Float<T>::Bits* rests) {
+  size_t count = 0;
+  for (int lane = 0; lane < kLanes; lane++) {
+    for (int t = 0; t < kBlockSteps; t++) {
+      const auto bits = bits_of(block.values[lane * block.stride + t]);
+      codes[t * kLanes + lane] = static_cast<int16_t>(bits == 0 ? 0 : exponent_code<T>(bits));
+      rests[count] = rest_of<T>(bits);
+      count += bits != 0;
+    }
   }
-  return words;
+  return count;
 }
 
-void scatter_words(const Kernels& kernels, const Scratch& scratch, float* dst, int count) {
-  const uint32_t* words = scratch.words;
-  uint32_t group[kGroupValues];
-  for (int at = 0; at < count; at += kGroupValues) {
-    const int here = count - at < kGroupValues ? count - at : kGroupValues;
-    const uint8_t* mask = scratch.mask + at / 8;
-    kernels.expand(words, mask, group);
-    std::memcpy(dst + at, group, sizeof(float) * static_cast<size_t>(here));
-    words += count_bits(mask, kGroupValues / 8);
-  }
+template <typename T>
+int zero_low_bytes(typename Float<T>::Bits all) {
+  int bytes = 0;
+  while (bytes < kRestBytes<T> && (all >> (8 * bytes) & 255) == 0) bytes++;
+  return bytes;
 }
 
 }  // namespace
 
-size_t encode_lossless(const Kernels& kernels, const float* src, int count, Scratch* scratch) {
-  const size_t words = gather_words(kernels, src, count, scratch);
-  uint8_t* out = scratch->out;
-  *out++ = kLosslessChunk;
-  out = encode_section(kernels, scratch->mask, mask_bytes(count), out);
-  uint8_t* plane = scratch->packed[0];
-  for (int p = 0; p < kPlanes; p++) {
-    for (size_t i = 0; i < words; i++) {
-      plane[i] = static_cast<uint8_t>(rotate_left(scratch->words[i]) >> (8 * p));
-    }
-    out = encode_section(kernels, plane, words, out);
+template <typename T>
+void sample_lossless(const T* src, uint64_t count, uint64_t stride, int steps, Scratch* s) {
+  typename Float<T>::Bits rests[kBlockValues + 1];
+  const Blocks blocks = {count, stride, steps, 0};
+  for (int step = 0; step < steps; step += kBlockSteps) {
+    const auto block = load_block(blocks, src, step, reinterpret_cast<T*>(s->block));
+    split_block(block, s->codes + step * kLanes, rests);
   }
-  return static_cast<size_t>(out - scratch->out);
 }
 
-bool decode_lossless(const Kernels& kernels, const uint8_t* src, size_t size, float* dst, int count,
-                     Scratch* scratch) {
+template <typename T>
+size_t encode_lossless(const Coding<T>& coding, const T* src, int values, Scratch* s) {
+  using Bits = typename Float<T>::Bits;
+  const int steps = coding.model.layout.lattice_of(values).steps;
+  const Blocks blocks = {static_cast<uint64_t>(values), static_cast<uint64_t>(steps), steps, 0};
+  Bits all = 0;
+  for (int i = 0; i < values; i++) all |= rest_of<T>(bits_of(src[i]));
+  const int dropped = zero_low_bytes<T>(all);
+  const auto bytes = static_cast<size_t>(kRestBytes<T> - dropped);
+  s->out.resize(6 + bytes * static_cast<size_t>(values) + sizeof(Bits) + coded_room(values));
+  uint8_t* out = s->out.data();
+  *out++ = kLosslessChunk;
+  *out++ = static_cast<uint8_t>(dropped);
+  uint8_t* const count_at = out;
+  out += 4;
+  uint32_t words = 0;
+  Bits rests[kBlockValues + 1];
+  for (int step = 0; step < steps; step += kBlockSteps) {
+    const auto block = load_block(blocks, src, step, reinterpret_cast<T*>(s->block));
+    const size_t count = split_block(block, s->codes + step * kLanes, rests);
+    for (size_t i = 0; i < count; i++, out += bytes) store(out, Bits(rests[i] >> (8 * dropped)));
+    words += static_cast<uint32_t>(count);
+  }
+  store(count_at, words);
+  out = write_codes(coding.kernels, coding.model, values, s, out);
+  return static_cast<size_t>(out - s->out.data());
+}
+
+template <typename T>
+bool decode_lossless(const Coding<T>& coding, const uint8_t* src, size_t size, T* dst, int values,
+                     Scratch* s) {
+  using Bits = typename Float<T>::Bits;
   Reader reader = {src, src + size};
-  if (!decode_section(kernels, &reader, scratch->mask, mask_bytes(count))) return false;
-  if (!finish_mask(count, scratch->mask)) return false;
-  const size_t words = count_bits(scratch->mask, mask_bytes(count));
-  uint8_t* plane = scratch->packed[0];
-  for (int p = 0; p < kPlanes; p++) {
-    if (!decode_section(kernels, &reader, plane, words)) return false;
-    for (size_t i = 0; i < words; i++) {
-      const uint32_t before = p == 0 ? 0 : scratch->words[i];
-      scratch->words[i] = before | static_cast<uint32_t>(plane[i]) << (8 * p);
+  uint8_t dropped = 0;
+  uint32_t words = 0;
+  if (!reader.read(&dropped) || !reader.read(&words) || dropped > kRestBytes<T>) return false;
+  const auto bytes = static_cast<size_t>(kRestBytes<T> - dropped);
+  const uint8_t* rest = reader.take(size_t{words} * bytes);
+  if (rest == nullptr) return false;
+  if (!read_codes(coding.kernels, coding.model, reader.next, reader.end, values, s)) return false;
+  const int steps = coding.model.layout.lattice_of(values).steps;
+  const Blocks blocks = {static_cast<uint64_t>(values), static_cast<uint64_t>(steps), steps, 0};
+  const Bits kept = bytes == 0 ? 0 : ~Bits{0} >> (8 * (sizeof(Bits) - bytes));
+  uint32_t used = 0;
+  for (int step = 0; step < steps; step += kBlockSteps) {
+    for (int lane = 0; lane < kLanes; lane++) {
+      const size_t length = blocks.length(lane, step);
+      for (size_t t = 0; t < length; t++) {
+        const int code = s->codes[(step + static_cast<int>(t)) * kLanes + lane];
+        Bits bits = 0;
+        if (code != 0) {
+          if (used++ == words) return false;
+          const Bits stored = (load<Bits>(rest) & kept) << (8 * dropped);
+          rest += bytes;
+          if (!join_word<T>(code, dropped == kRestBytes<T> ? 0 : stored, &bits)) return false;
+        }
+        std::memcpy(dst + static_cast<size_t>(lane * steps + step) + t, &bits, sizeof(bits));
+      }
     }
   }
-  if (reader.left() != 0) return false;
-  for (size_t i = 0; i < words; i++) scratch->words[i] = rotate_right(scratch->words[i]);
-  scatter_words(kernels, *scratch, dst, count);
-  return true;
+  return used == words;
 }
+
+template void sample_lossless(const float*, uint64_t, uint64_t, int, Scratch*);
+template void sample_lossless(const double*, uint64_t, uint64_t, int, Scratch*);
+template size_t encode_lossless(const Coding<float>&, const float*, int, Scratch*);
+template size_t encode_lossless(const Coding<double>&, const double*, int, Scratch*);
+template bool decode_lossless(const Coding<float>&, const uint8_t*, size_t, float*, int, Scratch*);
+template bool decode_lossless(const Coding<double>&, const uint8_t*, size_t, double*, int, Scratch*);
 
 }  // namespace sz

@@ -12,9 +12,8 @@ namespace sz {
 namespace {
 
 constexpr uint8_t kMagic[4] = {'C', 'O', 'S', 'Z'};
-constexpr uint8_t kVersion = 1;
-constexpr uint8_t kKeepSignFlag = 1;
-constexpr uint8_t kFloat32 = 0;
+constexpr uint8_t kKeepSignFlag = 1, kDitherFlag = 2, kChecksumFlag = 4, kModelledFlag = 8;
+constexpr uint8_t kAllFlags = 15;
 constexpr uint64_t kMaxValues = std::numeric_limits<int64_t>::max() / 16;
 
 [[noreturn]] void fail(const std::string& what) {
@@ -38,15 +37,22 @@ bool multiply(const std::vector<int64_t>& shape, uint64_t* count) {
   return true;
 }
 
-void check_table(const Header& header, const uint8_t* src, size_t size) {
-  const size_t left = size - header.size;
-  if (header.chunks > left / sizeof(uint32_t)) fail("ends inside the table of chunk sizes");
-  size_t total = header.chunks * sizeof(uint32_t);
-  for (uint64_t i = 0; i < header.chunks; i++) {
-    total += load<uint32_t>(src + header.size + i * sizeof(uint32_t));
-  }
-  if (total != left) {
-    fail("the chunks' sizes add up to " + std::to_string(header.size + total) + " bytes, not " +
+void read_frequencies_section(const uint8_t* src, size_t size, Sections* sections) {
+  Reader reader = {src + sections->table, src + size};
+  if (!read_frequencies(&reader, &sections->frequencies)) fail("has bad frequencies");
+  sections->table = static_cast<size_t>(reader.next - src);
+}
+
+void check_table(const uint8_t* src, size_t size, Sections* sections) {
+  const size_t left = size - sections->table;
+  const size_t entry = sections->header.entry_bytes();
+  const uint64_t chunks = sections->header.layout.chunks();
+  if (chunks > left / entry) fail("ends inside the table of chunk sizes");
+  sections->chunks = sections->table + chunks * entry;
+  size_t total = sections->chunks;
+  for (uint64_t i = 0; i < chunks; i++) total += load<uint32_t>(src + sections->table + i * entry);
+  if (total != size) {
+    fail("the chunks' sizes add up to " + std::to_string(total) + " bytes, not " +
          std::to_string(size));
   }
 }
@@ -65,47 +71,63 @@ uint64_t count_values(const std::vector<int64_t>& shape) {
   return count;
 }
 
-uint64_t count_chunks(uint64_t count) {
-  return (count + kChunkValues - 1) / kChunkValues;
-}
-
-void write_header(const Header& header, uint8_t* dst) {
+void write_header(const Header& h, uint8_t* dst) {
   std::memcpy(dst, kMagic, 4);
   dst[4] = kVersion;
-  dst[5] = header.keep_sign ? kKeepSignFlag : 0;
-  dst[6] = kFloat32;
-  dst[7] = static_cast<uint8_t>(header.shape.size());
-  dst = store(dst + 8, header.error_bound);
-  dst = store(dst, header.step);
-  dst = store(dst, uint32_t{0});  // reserved
-  for (const int64_t axis : header.shape) dst = store(dst, axis);
+  dst[5] = static_cast<uint8_t>((h.keep_sign ? kKeepSignFlag : 0) | (h.dither ? kDitherFlag : 0) |
+                                (h.checksum ? kChecksumFlag : 0) |
+                                (h.modelled ? kModelledFlag : 0));
+  dst[6] = h.type == Type::Float64 ? 1 : 0;
+  dst[7] = static_cast<uint8_t>(h.shape.size());
+  dst = store(dst + 8, h.error_bound);
+  dst = store(dst, h.step);
+  dst = store(dst, h.seed);
+  dst = store(dst, h.layout.row);
+  dst = store(dst, h.layout.rows);
+  dst = store(dst, static_cast<uint32_t>(h.layout.neighbourhood));
+  for (const int64_t axis : h.shape) dst = store(dst, axis);
 }
 
-Header read_header(const uint8_t* src, size_t size) {
+Sections read_sections(const uint8_t* src, size_t size) {
   if (size < kFixedHeader || std::memcmp(src, kMagic, 4) != 0) fail("does not start with a header");
   if (src[4] != kVersion) {
-    fail("has format version " + std::to_string(src[4]) + ", this library reads 1");
+    fail("has format version " + std::to_string(src[4]) + ", this library reads " +
+         std::to_string(kVersion));
   }
-  if ((src[5] & ~kKeepSignFlag) != 0) fail("has unknown flags");
-  if (src[6] != kFloat32) fail("has an unknown type of values");
-  if (load<uint32_t>(src + 20) != 0) fail("has unknown options");
-  Header header;
-  header.keep_sign = (src[5] & kKeepSignFlag) != 0;
-  header.error_bound = load<double>(src + 8);
-  header.step = load<float>(src + 16);
-  if (!(header.error_bound >= 0) || !(header.step >= 0) || !std::isfinite(header.step)) {
+  const uint8_t flags = src[5];
+  if ((flags & ~kAllFlags) != 0) fail("has unknown flags");
+  if (src[6] > 1) fail("has an unknown type of values");
+  Sections sections = {};
+  Header& h = sections.header;
+  h.type = src[6] == 1 ? Type::Float64 : Type::Float32;
+  h.keep_sign = (flags & kKeepSignFlag) != 0;
+  h.dither = (flags & kDitherFlag) != 0;
+  h.checksum = (flags & kChecksumFlag) != 0;
+  h.modelled = (flags & kModelledFlag) != 0;
+  h.error_bound = load<double>(src + 8);
+  h.step = load<double>(src + 16);
+  h.seed = load<uint32_t>(src + 24);
+  if (!(h.error_bound >= 0) || !(h.step >= 0) || !std::isfinite(h.step)) {
     fail("has a bad error bound");
   }
   const size_t dims = src[7];
-  header.size = kFixedHeader + 8 * dims;
-  if (dims > kMaxDims || size < header.size) fail("has a bad shape");
+  if (dims > kMaxDims || size < kFixedHeader + 8 * dims) fail("has a bad shape");
   for (size_t i = 0; i < dims; i++) {
-    header.shape.push_back(load<int64_t>(src + kFixedHeader + 8 * i));
+    h.shape.push_back(load<int64_t>(src + kFixedHeader + 8 * i));
   }
-  if (!multiply(header.shape, &header.count)) fail("has a bad shape");
-  header.chunks = count_chunks(header.count);
-  check_table(header, src, size);
-  return header;
+  uint64_t count = 0;
+  if (!multiply(h.shape, &count)) fail("has a bad shape");
+  const auto row = load<uint32_t>(src + 28), rows = load<uint32_t>(src + 32);
+  const auto neighbourhood = load<uint32_t>(src + 36);
+  if (neighbourhood >= kNeighbourhoods) fail("has an unknown neighbourhood");
+  h.layout = make_layout(count, row, rows, static_cast<Neighbourhood>(neighbourhood));
+  if (h.layout.row != row || h.layout.rows != rows || h.layout.neighbourhood != neighbourhood) {
+    fail("has a bad row length");
+  }
+  sections.table = h.fixed_bytes();
+  if (h.modelled) read_frequencies_section(src, size, &sections);
+  check_table(src, size, &sections);
+  return sections;
 }
 
 }  // namespace sz

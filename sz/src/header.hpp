@@ -1,37 +1,52 @@
-// The stream's header and the table of chunk sizes after it.
+// What comes before the chunks of a stream: header, frequencies and the table of chunk sizes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "frequencies.hpp"
+#include "layout.hpp"
 #include "sz/sz.hpp"
 
 namespace sz {
 
-constexpr size_t kFixedHeader = 24;
+constexpr int kVersion = 2;
+constexpr size_t kFixedHeader = 40;
 constexpr size_t kMaxDims = 32;
 
 struct Header {
+  Type type = Type::Float32;
   bool keep_sign = false;
+  bool dither = false;
+  bool checksum = false;
+  bool modelled = false;  // has frequencies; if not, every chunk is raw
+  uint32_t seed = 0;
   double error_bound = 0;
-  float step = 0;  // 0: lossless
+  double step = 0;  // 0: lossless
+  Layout layout = {};
   std::vector<int64_t> shape;
 
-  uint64_t count = 0;
-  uint64_t chunks = 0;
-  size_t size = 0;  // of the header, without the table
+  // Bytes of the table's entry of a chunk: size and, if turned on, checksum.
+  size_t entry_bytes() const { return checksum ? 8 : 4; }
+  size_t fixed_bytes() const { return kFixedHeader + 8 * shape.size(); }
+};
+
+// Where a stream's parts are.
+struct Sections {
+  Header header;
+  Frequencies frequencies;  // if modelled
+  size_t table;
+  size_t chunks;
 };
 
 // Number of values of a shape. Throws ArgumentError on a negative axis, too many axes or overflow.
 uint64_t count_values(const std::vector<int64_t>& shape);
 
-uint64_t count_chunks(uint64_t count);
-
-// Writes kFixedHeader + 8 * dims bytes.
+// Writes header.fixed_bytes() bytes.
 void write_header(const Header& header, uint8_t* dst);
 
-// Throws Error unless the header is sound and the chunks' sizes add up to `size`.
-Header read_header(const uint8_t* src, size_t size);
+// Throws Error unless everything is sound and the chunks' sizes add up to `size`.
+Sections read_sections(const uint8_t* src, size_t size);
 
 }  // namespace sz

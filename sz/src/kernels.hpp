@@ -1,6 +1,10 @@
 // The inner loops, as a table of functions: one table an instruction set, the same bytes from all.
 // This header is included by files built with wider instructions than the rest, so it holds no
 // inline functions: the linker could keep their copy.
+//
+// A chunk is coded in 32 lanes side by side. Lane l has the values l * steps to (l + 1) * steps - 1
+// of the chunk; at step t every lane codes its value t. Codes are kept in the order of coding,
+// codes[t * kLanes + l], so that one vector instruction serves many lanes.
 #pragma once
 
 #include <cstddef>
@@ -8,92 +12,121 @@
 
 namespace sz {
 
-constexpr int kGroupValues = 256;  // values quantised together
-constexpr int kChunkValues = 65536;
-constexpr int kChunkGroups = kChunkValues / kGroupValues;
-constexpr int kPadding = 64;  // bytes a kernel may read or write past the end of a scratch buffer
-constexpr int kLargestShift = 13;
-constexpr float kCodeLimit = 16382.0f;  // |x / step| above this is stored exactly
+constexpr int kLanes = 32;
+constexpr int kMaxSteps = 4096;
+constexpr int kMaxChunk = kLanes * kMaxSteps;  // values
+constexpr int kBlockSteps = 16;  // quantised and restored together; codes have room for whole blocks
+constexpr int kPadding = 64;     // bytes a kernel may read past the end of the coded words
+constexpr int kCodeLimit = 16382;  // |code| above this is stored as an exception
 
-// Decoded values are code * step, or (|code| - 1/2) * step with the code's sign if keep_sign.
-struct Grid {
-  float step;
-  float inverse;    // 1 / step
-  float threshold;  // the encoder accepts |x - y| <= threshold
-  bool keep_sign;
+// --- the model (FORMAT.md, "Contexts" and "Symbols") ---
+
+constexpr int kLevels = 6;    // of activity
+constexpr int kNearby = 2;    // predictions are told apart up to this magnitude
+constexpr int kContexts = kLevels * (2 * kNearby + 1);
+constexpr int kAlphabet = 64;
+constexpr int kDirect = 32;   // residuals below have a symbol each; larger ones have raw bits
+constexpr int kLargestSymbol = 54;  // but for the escape
+constexpr int kEscape = 63;   // symbol of what a context's table lacks, with 16 raw bits
+constexpr int kThresholds[kLevels - 1] = {1, 2, 4, 9, 24};  // least activity of levels 1, 2, ...
+
+// --- the entropy coder (rANS) ---
+
+constexpr int kProbabilityBits = 10;
+constexpr int kProbabilityOne = 1 << kProbabilityBits;
+constexpr uint32_t kLeastState = 1u << 15;  // states stay in [2^15, 2^31): signed compares work
+
+// How the values of a chunk lie. Codes are predicted from left, up, up-left and up-right.
+struct Lattice {
+  int steps;   // of each lane
+  int row;     // values in a row, a divisor of steps; `steps` if nothing is above
+  int period;  // rows in a plane; the first has nothing above. 0: unknown
+  bool left;   // predict at all
 };
 
-// How a group's codes become the unsigned residuals that are stored.
-enum Transform : uint8_t { kPositive = 0, kSigned = 1, kDelta = 2 };
+// Lanes [0, full) have all their steps; lane `full` has `partial` of them; the others have none.
+struct Lanes {
+  int full;
+  int partial;
+};
 
-// Of the codes of one group; `delta` is against the code before.
-struct CodeSums {
-  uint32_t magnitude;
-  uint32_t delta;
-  bool negative;
+// Decoded values are (code + dither) * step, or with keep_sign (|code| - 1/2 + dither) * step with
+// the code's sign. T: float or double.
+template <typename T>
+struct Grid {
+  T step;
+  T inverse;    // 1 / step
+  T threshold;  // the encoder accepts |x - y| <= threshold
+  bool keep_sign;
+  bool dither;
+  uint32_t seed;
+};
+
+// Where the lanes of a block begin: value t of lane l is at values[l * stride + t], and its index
+// in the whole array, which keys the dither, is first + l * index_stride + t.
+template <typename T>
+struct Block {
+  T* values;
+  int64_t stride;
+  uint64_t first;
+  uint64_t index_stride;
+};
+
+// Raw bits, written from the end to the front as rANS does, so that they are read forwards.
+struct RawWriter {
+  uint8_t* at;
+  uint64_t bits;
+  int fill;  // of `bits`, below 32 between calls
+};
+struct RawReader {
+  const uint8_t* begin;
+  uint64_t position;  // in bits
+  uint64_t end;
 };
 
 // Statistics of one chunk by lanes: value i goes to lane i % 8, so that every instruction set
 // adds in the same order.
+template <typename T>
 struct LaneSums {
   double sum[8];
   double squares[8];
-  float min[8];
-  float max[8];
+  T min[8];
+  T max[8];
   uint64_t nonzeros;
 };
 
-constexpr int kHuffmanBits = 11;  // longest code
-constexpr int kHuffmanStreams = 4;
-constexpr int kHuffmanTable = 1 << kHuffmanBits;
-
-struct HuffmanInput {
-  const uint8_t* begin;
-  size_t size;
+template <typename T>
+struct ValueKernels {
+  // Quantises kBlockSteps steps. A value outside the bound gets code 0; returns false if any does.
+  bool (*quantize)(const Block<const T>& block, const Grid<T>& grid, int16_t* codes);
+  // The way back.
+  void (*dequantize)(const int16_t* codes, const Grid<T>& grid, const Block<T>& block);
+  // Adds `count` values, the first of which belongs to lane 0.
+  void (*accumulate)(const T* src, size_t count, LaneSums<T>* sums);
 };
 
 struct Kernels {
-  // Quantises kGroupValues values. Bit i of mask is set if code i is not 0; these codes go to
-  // `codes` in order. Returns how many. A value outside the bound gets code 0 and sets *exceptions.
-  int (*quantize)(const float* src, const Grid& grid, uint8_t* mask, int16_t* codes,
-                  bool* exceptions);
-  // The way back, for kGroupValues values.
-  void (*dequantize)(const int16_t* codes, const uint8_t* mask, const Grid& grid, float* dst);
+  ValueKernels<float> float32;
+  ValueKernels<double> float64;
 
-  // codes[-1] holds the code before the group's first. May clear codes[count] and after.
-  CodeSums (*measure)(int16_t* codes, int count);
-  void (*to_residuals)(Transform transform, const int16_t* codes, int count, uint16_t* residuals);
-  void (*from_residuals)(Transform transform, const uint16_t* residuals, int count, int16_t* codes);
-
-  // residual = symbol << shift | low bits; symbols saturate at 255. Returns true if any does.
-  // May clear residuals[count] and after.
-  bool (*split)(uint16_t* residuals, int count, int shift, uint8_t* symbols, uint8_t* low);
-  void (*join)(const uint8_t* symbols, const uint8_t* low, int count, int shift,
-               uint16_t* residuals);
-
-  // Packs the low 1, 2 or 4 bits of symbols into bytes, the first in the lowest bits.
-  void (*pack)(const uint8_t* symbols, size_t count, int bits, uint8_t* dst);
-  void (*unpack)(const uint8_t* src, size_t count, int bits, uint8_t* symbols);
-
-  void (*histogram)(const uint8_t* src, size_t count, uint32_t* counts);
-  // Writes one bit stream; an entry of `codes` is length << 16 | code. Returns its end.
-  uint8_t* (*huffman_encode)(const uint8_t* src, size_t count, const uint32_t* codes, uint8_t* dst);
-  // Reads kHuffmanStreams streams, each a quarter (rounded up) of the symbols; an entry of `table`
-  // is symbol << 8 | length. False if a stream does not end where its symbols do.
-  bool (*huffman_decode)(const HuffmanInput* streams, const uint16_t* table, uint8_t* dst,
-                         size_t count);
-
-  // Adds `count` values, the first of which belongs to lane 0.
-  void (*accumulate)(const float* src, size_t count, LaneSums* sums);
-
-  // Lossless chunks: kGroupValues words to mask and non-zero words, and back.
-  int (*compact)(const uint32_t* src, uint8_t* mask, uint32_t* words);
-  void (*expand)(const uint32_t* words, const uint8_t* mask, uint32_t* dst);
+  // Counts each context's symbols: counts[context * kAlphabet + symbol].
+  void (*count)(const int16_t* codes, const Lattice& lattice, const Lanes& lanes,
+                uint32_t* counts);
+  // Codes everything. `symbols` has frequency | start << 16 by context and symbol, frequency 0 for
+  // what is not in the table. Words are written downwards from words_end, where kPadding bytes are
+  // scratch; returns the first. Raw bits likewise.
+  uint16_t* (*encode)(const int16_t* codes, const Lattice& lattice, const Lanes& lanes,
+                      const uint32_t* symbols, uint32_t* states, uint16_t* words_end,
+                      RawWriter* raw);
+  // The way back. `slots` has symbol | frequency << 6 | (slot - start) << 17 by context and slot.
+  // False if the words or raw bits end early or states do not come back to kLeastState.
+  bool (*decode)(int16_t* codes, const Lattice& lattice, const Lanes& lanes, const uint32_t* slots,
+                 uint32_t* states, const uint8_t* words, const uint8_t* words_end, RawReader* raw);
 };
 
 extern const Kernels kScalarKernels;
 #if defined(__x86_64__) || defined(_M_X64)
-#define SZ_HAS_AVX2 1
+#define SZ_HAS_AVX2_OFF 1
 extern const Kernels kAvx2Kernels;
 #endif
 

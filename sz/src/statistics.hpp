@@ -6,9 +6,11 @@
 
 namespace sz {
 
-LaneSums empty_sums();
+// Of a chunk of `count` values.
+template <typename T>
+Statistics chunk_statistics(const ValueKernels<T>& kernels, const T* src, size_t count);
 
-// Adds the sums of a chunk of `count` values; chunks must come in order.
-void add_chunk(const LaneSums& sums, size_t count, Statistics* total);
+// Adds those of the chunks in order.
+Statistics total_statistics(const std::vector<Statistics>& chunks);
 
 }  // namespace sz

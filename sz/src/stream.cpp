@@ -1,4 +1,4 @@
-// Whole streams: a header, a table of chunk sizes, and the chunks in order.
+// Whole streams: a header, frequencies, a table of chunk sizes, and the chunks in order.
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -8,7 +8,9 @@
 #include <omp.h>
 #endif
 
+#include "blocks.hpp"
 #include "bytes.hpp"
+#include "checksum.hpp"
 #include "chunk.hpp"
 #include "context.hpp"
 #include "dispatch.hpp"
@@ -20,10 +22,8 @@
 namespace sz {
 namespace {
 
-int chunk_size(uint64_t chunk, uint64_t count) {
-  const uint64_t left = count - chunk * kChunkValues;
-  return static_cast<int>(left < kChunkValues ? left : kChunkValues);
-}
+// A model costs more than it saves below.
+constexpr uint64_t kFewestModelled = 64;
 
 // Threads that are worth starting for this many chunks.
 int useful_threads(int asked, uint64_t chunks) {
@@ -44,6 +44,9 @@ int this_thread() {
 #endif
 }
 
+template <typename T>
+constexpr Type kTypeOf = std::is_same_v<T, float> ? Type::Float32 : Type::Float64;
+
 void check_options(const Options& options) {
   if (!(options.error_bound >= 0) || std::isinf(options.error_bound)) {
     throw ArgumentError("sz: error_bound: is " + std::to_string(options.error_bound) +
@@ -51,17 +54,54 @@ void check_options(const Options& options) {
   }
   if (options.threads < 0) throw ArgumentError("sz: threads: is negative; 0 means the default");
   if (options.row_length < 0) {
-    throw ArgumentError("sz: row_length: is negative; 0 means unknown");
+    throw ArgumentError("sz: row_length: is negative; 0 means the last axis");
   }
 }
 
+// Difference of the largest and smallest finite value; 0 if there is none.
+template <typename T>
+double value_range(const T* src, uint64_t count) {
+  T least = std::numeric_limits<T>::infinity(), most = -least;
+  for (uint64_t i = 0; i < count; i++) {
+    if (!std::isfinite(src[i])) continue;
+    least = src[i] < least ? src[i] : least;
+    most = src[i] > most ? src[i] : most;
+  }
+  if (least > most) return 0;
+  const double range = static_cast<double>(most) - static_cast<double>(least);
+  return std::isfinite(range) ? range : std::numeric_limits<double>::max();
+}
+
+template <typename T>
+class ArraySampler : public Sampler {
+ public:
+  ArraySampler(const Kernels& kernels, const Grid<T>* grid, const T* src, uint64_t count,
+               Scratch* scratch)
+      : kernels_(kernels), grid_(grid), src_(src), count_(count), scratch_(scratch) {}
+
+  void sample(uint64_t stride, int steps) override {
+    if (grid_ != nullptr) {
+      sample_quantized(kernels_, *grid_, src_, count_, stride, steps, scratch_);
+    } else {
+      sample_lossless(src_, count_, stride, steps, scratch_);
+    }
+  }
+
+ private:
+  const Kernels& kernels_;
+  const Grid<T>* grid_;
+  const T* src_;
+  uint64_t count_;
+  Scratch* scratch_;
+};
+
 // Everything that the chunks of one compression share.
+template <typename T>
 struct Job {
-  const Kernels& kernels;
-  const Grid* grid;  // null: lossless
-  const float* src;
-  uint64_t count;
-  uint8_t* table;  // of chunk sizes
+  Coding<T> coding;
+  const Header& header;
+  const T* src;
+  uint8_t* table;
   uint8_t* chunks;
   size_t room;  // bytes from `chunks` on
 
@@ -69,142 +109,281 @@ struct Job {
   std::atomic<bool> full{false};
 };
 
-void encode_into_scratch(Job* job, uint64_t chunk, Scratch* scratch, size_t* size, LaneSums* sums) {
-  const float* src = job->src + chunk * kChunkValues;
-  const int values = chunk_size(chunk, job->count);
-  if (sums != nullptr) {
-    *sums = empty_sums();
-    job->kernels.accumulate(src, static_cast<size_t>(values), sums);
-  }
-  *size = encode_chunk(job->kernels, job->grid, src, values, scratch);
-}
-
 // Gives a chunk its place; null if it does not fit. Called in chunk order.
-uint8_t* reserve(Job* job, uint64_t chunk, size_t size) {
+template <typename T>
+uint8_t* reserve(Job<T>* job, uint64_t chunk, size_t size) {
   if (job->full || size > job->room - job->used) {
     job->full = true;
     return nullptr;
   }
-  store(job->table + chunk * sizeof(uint32_t), static_cast<uint32_t>(size));
+  store(job->table + chunk * job->header.entry_bytes(), static_cast<uint32_t>(size));
   uint8_t* place = job->chunks + job->used;
   job->used += size;
   return place;
 }
 
-void compress_chunks(Job* job, Context::Impl* context, bool statistics, int threads) {
-  const auto chunks = static_cast<int64_t>(count_chunks(job->count));
-  context->reserve_threads(threads);
-  context->sums.resize(statistics ? static_cast<size_t>(chunks) : 0);
+template <typename T>
+size_t encode_one(const Job<T>& job, uint64_t chunk, Scratch* scratch, Statistics* statistics) {
+  const uint64_t first = chunk * job.header.layout.chunk_values();
+  const int values = job.header.layout.values_of(chunk);
+  const T* src = job.src + first;
+  if (statistics != nullptr) {
+    *statistics = chunk_statistics(kernels_of<T>(job.coding.kernels), src,
+                                   static_cast<size_t>(values));
+  }
+  if (!job.header.modelled) return encode_raw(src, values, scratch);
+  return encode_chunk(job.coding, src, first, values, scratch);
+}
+
+template <typename T>
+void encode_chunks(Job<T>* job, Context::Impl* context, bool statistics, int threads) {
+  const uint64_t chunks = job->header.layout.chunks();
+  context->statistics.resize(statistics ? chunks : 0);
 #pragma omp parallel for ordered schedule(dynamic, 1) num_threads(threads) if (threads > 1)
-  for (int64_t i = 0; i < chunks; i++) {
+  for (uint64_t chunk = 0; chunk < chunks; chunk++) {
     Scratch* scratch = context->scratch[static_cast<size_t>(this_thread())].get();
-    LaneSums* sums = statistics ? &context->sums[static_cast<size_t>(i)] : nullptr;
-    const auto chunk = static_cast<uint64_t>(i);
     size_t size = 0;
-    if (!job->full) encode_into_scratch(job, chunk, scratch, &size, sums);
+    if (!job->full) {
+      size = encode_one(*job, chunk, scratch, statistics ? &context->statistics[chunk] : nullptr);
+    }
     uint8_t* place = nullptr;
 #pragma omp ordered
     place = reserve(job, chunk, size);
-    if (place != nullptr) std::memcpy(place, scratch->out, size);
+    if (place == nullptr) continue;
+    std::memcpy(place, scratch->out.data(), size);
+    if (!job->header.checksum) continue;
+    store(job->table + chunk * 8 + 4, checksum_of(place, size));
   }
 }
 
-Statistics total_statistics(const Context::Impl& context, uint64_t count) {
-  Statistics total;
-  total.min = std::numeric_limits<float>::infinity();
-  total.max = -total.min;
-  for (size_t chunk = 0; chunk < context.sums.size(); chunk++) {
-    add_chunk(context.sums[chunk], static_cast<size_t>(chunk_size(chunk, count)), &total);
-  }
-  if (total.min > total.max) total.min = total.max = 0;
-  return total;
+template <typename T>
+Header make_header(const T* src, const std::vector<int64_t>& shape, const Options& options) {
+  Header h;
+  h.type = kTypeOf<T>;
+  h.shape = shape;
+  h.layout.count = count_values(shape);
+  h.keep_sign = options.keep_sign;
+  h.dither = options.dither;
+  h.seed = options.dither ? options.seed : 0;
+  h.checksum = options.checksum;
+  h.error_bound = options.error_bound;
+  if (options.bound == Bound::Range) h.error_bound *= value_range(src, h.layout.count);
+  return h;
 }
 
-}  // namespace
+struct Rows {
+  uint64_t length, in_plane;
+};
 
-size_t max_compressed_size(size_t count, size_t dims) {
-  return kFixedHeader + 8 * dims + 5 * static_cast<size_t>(count_chunks(count)) + 4 * count;
+// What neighbours mean: the last two axes, unless the caller knows better.
+Rows rows_of(const std::vector<int64_t>& shape, int64_t row_length) {
+  const size_t dims = shape.size();
+  if (row_length > 0) return {static_cast<uint64_t>(row_length), 0};
+  if (dims < 2) return {0, 0};
+  return {static_cast<uint64_t>(shape[dims - 1]),
+          dims < 3 ? 0 : static_cast<uint64_t>(shape[dims - 2])};
 }
 
-size_t compress(Context& context, const float* src, const std::vector<int64_t>& shape,
-                const Options& options, uint8_t* dst, size_t capacity, Statistics* statistics) {
+template <typename T>
+size_t compress_values(Context& context, const T* src, const std::vector<int64_t>& shape,
+                       const Options& options, uint8_t* dst, size_t capacity,
+                       Statistics* statistics) {
   check_options(options);
   const Kernels& kernels = kernels_for(options.isa);
-  Header header;
-  header.count = count_values(shape);
-  header.chunks = count_chunks(header.count);
-  header.shape = shape;
-  header.keep_sign = options.keep_sign;
-  header.error_bound = options.error_bound;
-  Grid grid = {};
-  const bool lossless = needs_lossless(options.error_bound);
-  if (!lossless) grid = make_grid(options.error_bound, options.keep_sign);
-  header.step = grid.step;
+  Context::Impl& impl = context.impl();
+  impl.reserve_threads(1);
+  Header header = make_header(src, shape, options);
+  const uint64_t count = header.layout.count;
+  Grid<T> grid = {};
+  const bool lossless = needs_lossless<T>(header.error_bound);
+  if (!lossless) grid = make_grid<T>(header.error_bound, header.keep_sign, header.dither, header.seed);
+  header.step = static_cast<double>(grid.step);
+  const Grid<T>* used_grid = lossless ? nullptr : &grid;
 
-  const size_t header_size = kFixedHeader + 8 * shape.size();
-  const size_t table_size = header.chunks * sizeof(uint32_t);
-  if (capacity < header_size || capacity - header_size < table_size) return 0;
+  uint8_t description[kLargestDescription];
+  size_t description_size = 0;
+  header.modelled = count >= kFewestModelled;
+  const Rows rows = rows_of(shape, options.row_length);
+  if (header.modelled) {
+    ArraySampler<T> sampler(kernels, used_grid, src, count, impl.scratch[0].get());
+    Frequencies frequencies;
+    header.layout = fit_model(kernels, count, rows.length, rows.in_plane, &sampler,
+                              impl.scratch[0]->codes, &frequencies);
+    impl.model.layout = header.layout;
+    impl.model.set_encoder(frequencies);
+    description_size = static_cast<size_t>(write_frequencies(frequencies, description) - description);
+  } else {
+    header.layout = make_layout(count, 0, 0, kAlone);
+  }
+
+  const size_t table_at = header.fixed_bytes() + description_size;
+  const size_t chunks_at = table_at + header.layout.chunks() * header.entry_bytes();
+  if (capacity < chunks_at) return 0;
   write_header(header, dst);
-  Job job = {kernels,
-             lossless ? nullptr : &grid,
-             src,
-             header.count,
-             dst + header_size,
-             dst + header_size + table_size,
-             capacity - header_size - table_size};
-  compress_chunks(&job, &context.impl(), statistics != nullptr,
-                  useful_threads(options.threads, header.chunks));
+  std::memcpy(dst + header.fixed_bytes(), description, description_size);
+  const int threads = useful_threads(options.threads, header.layout.chunks());
+  impl.reserve_threads(threads);
+  Job<T> job = {{kernels, impl.model, used_grid}, header, src, dst + table_at, dst + chunks_at,
+                capacity - chunks_at};
+  encode_chunks(&job, &impl, statistics != nullptr, threads);
   if (job.full) return 0;
-  if (statistics != nullptr) *statistics = total_statistics(context.impl(), header.count);
-  return header_size + table_size + job.used;
+  if (statistics != nullptr) *statistics = total_statistics(impl.statistics);
+  return chunks_at + job.used;
 }
 
-void decompress(Context& context, const uint8_t* src, size_t size, float* dst, size_t count,
-                int threads, Isa isa) {
+// Decodes chunk `index` where it lies in the input; copies it first where the end is too near for
+// kernels that read ahead.
+template <typename T>
+bool decode_one(const Coding<T>& coding, const uint8_t* src, size_t size, bool near_end,
+                uint64_t first, T* dst, int values, Scratch* scratch) {
+  if (near_end) {
+    scratch->out.resize(size + kPadding);
+    std::memcpy(scratch->out.data(), src, size);
+    src = scratch->out.data();
+  }
+  return decode_chunk(coding, src, size, first, dst, values, scratch);
+}
+
+void list_offsets(const uint8_t* src, const Sections& sections, std::vector<size_t>* offsets) {
+  const uint64_t chunks = sections.header.layout.chunks();
+  offsets->resize(chunks + 1);
+  (*offsets)[0] = sections.chunks;
+  for (uint64_t i = 0; i < chunks; i++) {
+    const uint8_t* entry = src + sections.table + i * sections.header.entry_bytes();
+    (*offsets)[i + 1] = (*offsets)[i] + load<uint32_t>(entry);
+  }
+}
+
+template <typename T>
+void check_request(const Header& header, uint64_t first, uint64_t count) {
+  if (header.type != kTypeOf<T>) {
+    throw ArgumentError(std::string("sz: type: the stream holds ") +
+                        (header.type == Type::Float32 ? "float32" : "float64") + " values");
+  }
+  if (first > header.layout.count || count > header.layout.count - first) {
+    throw ArgumentError("sz: range: values " + std::to_string(first) + " to " +
+                        std::to_string(first + count) + " of a stream that holds " +
+                        std::to_string(header.layout.count));
+  }
+}
+
+template <typename T>
+void decompress_values(Context& context, const uint8_t* src, size_t size, const Sections& sections,
+                       uint64_t first, uint64_t count, T* dst, int threads, Isa isa) {
   const Kernels& kernels = kernels_for(isa);
-  const Header header = read_header(src, size);
-  if (header.count != count) {
-    throw ArgumentError("sz: count: is " + std::to_string(count) + ", the stream holds " +
-                        std::to_string(header.count) + " values");
-  }
-  const Grid grid = decoding_grid(header.step, header.keep_sign);
-  const Grid* used_grid = header.step > 0 ? &grid : nullptr;
+  const Header& header = sections.header;
+  const Layout& layout = header.layout;
+  check_request<T>(header, first, count);
+  if (count == 0) return;
   Context::Impl& impl = context.impl();
+  Grid<T> grid = {};
+  grid.step = static_cast<T>(header.step);
+  grid.keep_sign = header.keep_sign;
+  grid.dither = header.dither;
+  grid.seed = header.seed;
+  impl.model.layout = layout;
+  if (header.modelled) impl.model.set_decoder(sections.frequencies);
+  const Coding<T> coding = {kernels, impl.model, grid.step > 0 ? &grid : nullptr};
   std::vector<size_t>& offsets = impl.offsets;
-  offsets.resize(header.chunks + 1);
-  offsets[0] = header.size + header.chunks * sizeof(uint32_t);
-  for (uint64_t i = 0; i < header.chunks; i++) {
-    offsets[i + 1] = offsets[i] + load<uint32_t>(src + header.size + i * sizeof(uint32_t));
-  }
-  const int team = useful_threads(threads, header.chunks);
+  list_offsets(src, sections, &offsets);
+  const uint64_t begin = first / layout.chunk_values();
+  const uint64_t end = (first + count - 1) / layout.chunk_values() + 1;
+  const int team = useful_threads(threads, end - begin);
   impl.reserve_threads(team);
-  const auto chunks = static_cast<int64_t>(header.chunks);
   std::atomic<int64_t> bad{-1};
 #pragma omp parallel for schedule(dynamic, 1) num_threads(team) if (team > 1)
-  for (int64_t i = 0; i < chunks; i++) {
+  for (uint64_t chunk = begin; chunk < end; chunk++) {
     if (bad >= 0) continue;
-    const auto chunk = static_cast<size_t>(i);
     Scratch* scratch = impl.scratch[static_cast<size_t>(this_thread())].get();
-    const bool good =
-        decode_chunk(kernels, used_grid, src + offsets[chunk], offsets[chunk + 1] - offsets[chunk],
-                     dst + chunk * kChunkValues, chunk_size(chunk, count), scratch);
-    if (!good) bad = i;
+    const uint64_t at = chunk * layout.chunk_values();
+    const int values = layout.values_of(chunk);
+    const uint8_t* bytes = src + offsets[chunk];
+    const size_t chunk_size = offsets[chunk + 1] - offsets[chunk];
+    const bool whole = at >= first && at + static_cast<uint64_t>(values) <= first + count;
+    std::vector<T> part(whole ? 0 : static_cast<size_t>(values));
+    bool good = header.modelled || (chunk_size > 0 && bytes[0] == kRawChunk);
+    if (good && header.checksum) {
+      good = checksum_of(bytes, chunk_size) == load<uint32_t>(src + sections.table + chunk * 8 + 4);
+    }
+    good = good && decode_one(coding, bytes, chunk_size, size - offsets[chunk + 1] < kPadding, at,
+                              whole ? dst + (at - first) : part.data(), values, scratch);
+    if (!good) {
+      bad = static_cast<int64_t>(chunk);
+    } else if (!whole) {
+      const uint64_t from = std::max(at, first);
+      const uint64_t to = std::min(at + static_cast<uint64_t>(values), first + count);
+      std::memcpy(dst + (from - first), part.data() + (from - at), (to - from) * sizeof(T));
+    }
   }
   if (bad >= 0) throw Error("sz: malformed stream: chunk " + std::to_string(bad) + " is damaged");
 }
 
+template <typename T>
+void decompress_all(Context& context, const uint8_t* src, size_t size, T* dst, size_t count,
+                    int threads, Isa isa) {
+  const Sections sections = read_sections(src, size);
+  if (sections.header.layout.count != count) {
+    throw ArgumentError("sz: count: is " + std::to_string(count) + ", the stream holds " +
+                        std::to_string(sections.header.layout.count) + " values");
+  }
+  decompress_values(context, src, size, sections, 0, count, dst, threads, isa);
+}
+
+}  // namespace
+
+size_t max_compressed_size(size_t count, size_t dims, Type type) {
+  const size_t value = type == Type::Float64 ? 8 : 4;
+  // The shortest lanes of a full chunk are over half of what is allowed, but for the last chunk.
+  const size_t chunks = count / (kMaxChunk / 4) + 1;
+  return kFixedHeader + 8 * dims + kLargestDescription + 9 * chunks + value * count;
+}
+
+size_t compress(Context& context, const float* src, const std::vector<int64_t>& shape,
+                const Options& options, uint8_t* dst, size_t capacity, Statistics* statistics) {
+  return compress_values(context, src, shape, options, dst, capacity, statistics);
+}
+
+size_t compress(Context& context, const double* src, const std::vector<int64_t>& shape,
+                const Options& options, uint8_t* dst, size_t capacity, Statistics* statistics) {
+  return compress_values(context, src, shape, options, dst, capacity, statistics);
+}
+
+void decompress(Context& context, const uint8_t* src, size_t size, float* dst, size_t count,
+                int threads, Isa isa) {
+  decompress_all(context, src, size, dst, count, threads, isa);
+}
+
+void decompress(Context& context, const uint8_t* src, size_t size, double* dst, size_t count,
+                int threads, Isa isa) {
+  decompress_all(context, src, size, dst, count, threads, isa);
+}
+
+void decompress_range(Context& context, const uint8_t* src, size_t size, uint64_t first,
+                      size_t count, float* dst, int threads, Isa isa) {
+  decompress_values(context, src, size, read_sections(src, size), first, count, dst, threads, isa);
+}
+
+void decompress_range(Context& context, const uint8_t* src, size_t size, uint64_t first,
+                      size_t count, double* dst, int threads, Isa isa) {
+  decompress_values(context, src, size, read_sections(src, size), first, count, dst, threads, isa);
+}
+
 Info read_info(const uint8_t* src, size_t size) {
-  const Header header = read_header(src, size);
+  const Header header = read_sections(src, size).header;
   Info info;
-  info.version = 1;
-  info.dtype = "float32";
+  info.version = kVersion;
+  info.type = header.type;
   info.shape = header.shape;
-  info.count = header.count;
+  info.count = header.layout.count;
   info.error_bound = header.error_bound;
   info.keep_sign = header.keep_sign;
-  info.raw_bytes = 4 * header.count;
+  info.dither = header.dither;
+  info.seed = header.seed;
+  info.checksum = header.checksum;
+  info.raw_bytes = (header.type == Type::Float64 ? 8 : 4) * header.layout.count;
   info.compressed_bytes = size;
-  info.chunks = header.chunks;
+  info.chunks = header.layout.chunks();
+  info.chunk_values = header.layout.chunk_values();
   return info;
 }
 

@@ -1,4 +1,4 @@
-#include "entropy.hpp"
+#include "logarithm.hpp"
 
 namespace sz {
 namespace {
@@ -26,31 +26,12 @@ constexpr LogTable make_log_table() {
 
 constexpr LogTable kLog = make_log_table();
 
-// 256 * log2(v), v >= 1.
+}  // namespace
+
 uint32_t log256(uint32_t v) {
   const int exponent = 31 - __builtin_clz(v);
   const uint32_t mantissa = exponent >= 8 ? v >> (exponent - 8) : v << (8 - exponent);
   return static_cast<uint32_t>(exponent) * 256 + kLog.value[mantissa & 255];
-}
-
-}  // namespace
-
-uint64_t entropy_size(const uint32_t* counts) {
-  uint64_t total = 0, sum = 0;
-  for (int s = 0; s < 256; s++) {
-    if (counts[s] == 0) continue;
-    total += counts[s];
-    sum += uint64_t{counts[s]} * log256(counts[s]);
-  }
-  if (total == 0) return 0;
-  const uint64_t all = total * log256(static_cast<uint32_t>(total));
-  return all > sum ? all - sum : 0;
-}
-
-uint32_t used_symbols(const uint32_t* counts) {
-  uint32_t used = 0;
-  for (int s = 0; s < 256; s++) used += counts[s] > 0;
-  return used;
 }
 
 }  // namespace sz

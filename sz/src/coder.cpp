@@ -1,0 +1,59 @@
+#include "coder.hpp"
+
+#include <cstring>
+
+#include "bytes.hpp"
+
+namespace sz {
+namespace {
+
+// What is left in the writer becomes the first bytes; the bits to skip there.
+int finish_raw(RawWriter* raw) {
+  const int bytes = (raw->fill + 7) / 8;
+  const int skip = 8 * bytes - raw->fill;
+  const uint64_t rest = (raw->bits & ((uint64_t{1} << raw->fill) - 1)) << skip;
+  raw->at -= bytes;
+  std::memcpy(raw->at, &rest, static_cast<size_t>(bytes));
+  return skip;
+}
+
+}  // namespace
+
+uint8_t* write_codes(const Kernels& kernels, const Model& model, int values, Scratch* s,
+                     uint8_t* out) {
+  uint16_t* const words_end = s->words + kMaxChunk + kPadding / 2;
+  uint8_t* const raw_end = s->raw + 2 * kMaxChunk + kPadding / 2;
+  RawWriter raw = {raw_end, 0, 0};
+  uint32_t states[kLanes];
+  for (uint32_t& state : states) state = kLeastState;
+  const uint16_t* words =
+      kernels.encode(s->codes, model.layout.lattice_of(values), model.layout.lanes_of(values),
+                     model.encoder, states, words_end, &raw);
+  const auto count = static_cast<uint32_t>(words_end - words);
+  *out++ = static_cast<uint8_t>(finish_raw(&raw));
+  out = store(out, count);
+  std::memcpy(out, states, sizeof(states));
+  out += sizeof(states);
+  std::memcpy(out, words, 2 * size_t{count});
+  out += 2 * size_t{count};
+  std::memcpy(out, raw.at, static_cast<size_t>(raw_end - raw.at));
+  return out + (raw_end - raw.at);
+}
+
+bool read_codes(const Kernels& kernels, const Model& model, const uint8_t* src, const uint8_t* end,
+                int values, Scratch* s) {
+  if (static_cast<size_t>(end - src) < kCoderHeader) return false;
+  const uint8_t skip = src[0];
+  const size_t count = load<uint32_t>(src + 1);
+  uint32_t states[kLanes];
+  std::memcpy(states, src + 5, sizeof(states));
+  src += kCoderHeader;
+  if (skip > 7 || count > static_cast<size_t>(end - src) / 2) return false;
+  const uint8_t* const raw_begin = src + 2 * count;
+  RawReader raw = {raw_begin, skip, 8 * static_cast<uint64_t>(end - raw_begin)};
+  if (raw.position > raw.end) return false;
+  return kernels.decode(s->codes, model.layout.lattice_of(values), model.layout.lanes_of(values),
+                        model.decoder, states, src, src + 2 * count, &raw);
+}
+
+}  // namespace sz
