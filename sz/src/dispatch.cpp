@@ -24,7 +24,8 @@ const Kernels& kernels_for(Isa isa) {
     throw ArgumentError("sz: isa: this processor or build has no AVX2 with BMI2; use Isa::Auto");
   }
 #ifdef SZ_HAS_AVX2
-  if (isa == Isa::Avx2 || (isa == Isa::Auto && has_avx2())) return kAvx2Kernels;
+  static const Kernels avx2 = {kAvx2Float32, kAvx2Float64, kAvx2Coder};
+  if (isa == Isa::Avx2 || (isa == Isa::Auto && has_avx2())) return avx2;
 #endif
   return kScalarKernels;
 }

@@ -105,10 +105,7 @@ struct ValueKernels {
   void (*accumulate)(const T* src, size_t count, LaneSums<T>* sums);
 };
 
-struct Kernels {
-  ValueKernels<float> float32;
-  ValueKernels<double> float64;
-
+struct CoderKernels {
   // Counts each context's symbols: counts[context * kAlphabet + symbol].
   void (*count)(const int16_t* codes, const Lattice& lattice, const Lanes& lanes,
                 uint32_t* counts);
@@ -124,10 +121,18 @@ struct Kernels {
                  uint32_t* states, const uint8_t* words, const uint8_t* words_end, RawReader* raw);
 };
 
+struct Kernels {
+  const ValueKernels<float>& float32;
+  const ValueKernels<double>& float64;
+  const CoderKernels& coder;
+};
+
 extern const Kernels kScalarKernels;
 #if defined(__x86_64__) || defined(_M_X64)
-#define SZ_HAS_AVX2_OFF 1
-extern const Kernels kAvx2Kernels;
+#define SZ_HAS_AVX2 1
+extern const ValueKernels<float> kAvx2Float32;
+extern const ValueKernels<double> kAvx2Float64;
+extern const CoderKernels kAvx2Coder;
 #endif
 
 }  // namespace sz

@@ -46,7 +46,7 @@ void count_sample(const Kernels& kernels, const Sample& sample, Sampler* sampler
                   uint32_t* counts) {
   std::memset(counts, 0, kCounts * sizeof(*counts));
   sampler->sample(sample.stride, sample.lattice.steps);
-  kernels.count(codes, sample.lattice, sample.lanes, counts);
+  kernels.coder.count(codes, sample.lattice, sample.lanes, counts);
 }
 
 // Of the whole array, in bytes.

@@ -141,3 +141,20 @@ int code_of(int symbol, int prediction, RawReader* raw) {
   }
   return static_cast<int16_t>(prediction + unfold(folded));
 }
+
+// The table's entry of a code. Writes its raw bits, or an escape where the table lacks the symbol.
+uint32_t entry_of(int code, const Context& context, const uint32_t* symbols, RawWriter* raw) {
+  const uint32_t* table = symbols + context.index * kAlphabet;
+  Symbol symbol = symbol_of(code, context.prediction);
+  if (table[symbol.index] == 0) symbol = escape_of(code, context.prediction);
+  if (symbol.raw_bits > 0) put_raw(raw, symbol.raw, symbol.raw_bits);
+  return table[symbol.index];
+}
+
+// Decoding ends where encoding began.
+bool all_at_start(const uint32_t* states) {
+  for (int lane = 0; lane < kLanes; lane++) {
+    if (states[lane] != kLeastState) return false;
+  }
+  return true;
+}
