@@ -1,13 +1,14 @@
 """Error-bounded compression of NumPy arrays.
 
-For float32 arrays whose exact values do not matter below a known error, such as the activations
-that training keeps for its backward pass. Arrays with many exact zeros compress best.
+For float32 and float64 arrays whose exact values do not matter below a known error, such as the
+activations that training keeps for its backward pass. Arrays with many exact zeros compress best.
 
     >>> stream = sz.compress(array, error_bound=1e-3)
     >>> restored = sz.decompress(stream)       # abs(array - restored) <= 1e-3 everywhere
 
 What is kept besides the bound: zeros stay zero, NaN and infinities keep their bits, and with
-``keep_sign`` so does the sign of every value. The format is described in sz/FORMAT.md.
+``keep_sign`` so does the sign of every value. The format is described in sz/FORMAT.md. The same from
+a shell: ``python -m caffe.sz``.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Buffer
 
-__all__ = ["Error", "Info", "compress", "decompress", "info"]
+__all__ = ["Error", "Info", "compress", "decompress", "decompress_range", "info"]
 
 Error = _core.sz.Error
 """A stream that cannot be decoded; a RuntimeError."""
 
-_MODES = ("abs",)
+_MODES = ("abs", "rel")
+_TYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 class Info(TypedDict):
@@ -38,65 +40,126 @@ class Info(TypedDict):
     dtype: str
     shape: tuple[int, ...]
     error_bound: float
+    """Absolute, in either mode."""
     keep_sign: bool
+    dither: int | None
+    checksum: bool
     raw_bytes: int
     compressed_bytes: int
     chunks: int
+    chunk_values: int
 
 
 def compress(
-    array: NDArray[np.float32],
+    array: NDArray[Any],
     error_bound: float,
     mode: str = "abs",
     keep_sign: bool = False,
     *,
+    dither: int | None = None,
+    row_length: int | None = None,
+    checksum: bool = False,
     threads: int = 0,
 ) -> bytes:
     """Compress an array.
 
     Args:
-        array: float32, of any shape; copied first if it is not C-contiguous.
+        array: float32 or float64, of any shape; copied first if it is not C-contiguous.
         error_bound: largest difference of a restored value from the original, finite and not
             negative. 0 is lossless: every value comes back with the same bits.
-        mode: unit of ``error_bound``; "abs" (the values' own unit) is the only one so far.
+        mode: unit of ``error_bound``: "abs" is the values' own, "rel" the difference of the largest
+            and the smallest finite value.
         keep_sign: no non-zero value becomes zero or changes its sign.
+        dither: a seed, 0 to 2^32 - 1, for subtractive dither: the errors of non-zero values are then
+            uniform in the bound and independent of the values. None rounds to the nearest.
+        row_length: how many values are in a row, for prediction; None takes the last axis.
+        checksum: add 4 bytes a chunk by which `decompress` finds damage.
         threads: threads to use; 0 leaves it to OpenMP. The bytes do not depend on it.
 
     Returns:
         A stream for `decompress`, never more than a small header larger than the array.
 
     Raises:
-        TypeError: ``array`` is not a float32 array.
+        TypeError: ``array`` is not an array of float32 or float64.
         ValueError: another argument is out of range.
     """
-    values = _float32_array(array)
+    values = _float_array(array)
     if mode not in _MODES:
-        raise ValueError(f"sz.compress: mode is {mode!r}; only 'abs' works so far")
+        raise ValueError(f"sz.compress: mode is {mode!r}; needs 'abs' or 'rel'")
     if not (math.isfinite(error_bound) and error_bound >= 0):
         raise ValueError(
             f"sz.compress: error_bound is {error_bound}; needs a finite number, 0 or more"
         )
+    if dither is not None and not 0 <= dither < 2**32:
+        raise ValueError(f"sz.compress: dither is {dither}; needs a seed from 0 to 2**32 - 1")
+    if row_length is not None and row_length < 1:
+        raise ValueError(f"sz.compress: row_length is {row_length}; needs 1 or more")
     _check_threads("sz.compress", threads)
-    stream: bytes = _core.sz.compress(values, error_bound, keep_sign, threads=threads)
-    return stream
+    return _core.sz.compress(
+        values,
+        error_bound,
+        keep_sign,
+        mode,
+        dither,
+        row_length=row_length or 0,
+        checksum=checksum,
+        threads=threads,
+    )
 
 
-def decompress(data: Buffer, *, threads: int = 0) -> NDArray[np.float32]:
+def decompress(
+    data: Buffer, *, out: NDArray[Any] | None = None, threads: int = 0
+) -> NDArray[Any]:
     """Restore the array of a stream, with its shape and dtype.
 
     Args:
         data: a stream from `compress`, in any contiguous bytes-like object.
+        out: a writable C-contiguous array of the stream's dtype and shape to restore into and return.
         threads: threads to use; 0 leaves it to OpenMP.
 
     Raises:
-        TypeError: ``data`` is not bytes-like.
+        TypeError: ``data`` is not bytes-like, or ``out`` not an array of the stream's dtype.
+        ValueError: ``out`` has another shape, is not C-contiguous or is read-only.
         Error: ``data`` is not a whole, sound stream.
     """
     _check_threads("sz.decompress", threads)
-    array: NDArray[np.float32] = _core.sz.decompress(
-        _bytes_view("sz.decompress", data), threads=threads
-    )
-    return array
+    view = _bytes_view("sz.decompress", data)
+    if out is None:
+        return _core.sz.decompress(view, threads=threads)
+    header = info(view)
+    if not isinstance(out, np.ndarray) or out.dtype != np.dtype(header["dtype"]):
+        kind = f"an array of {out.dtype}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise TypeError(f"sz.decompress: out is {kind}; the stream holds {header['dtype']}")
+    if out.shape != header["shape"]:
+        raise ValueError(
+            f"sz.decompress: out has shape {out.shape}; the stream holds {header['shape']}"
+        )
+    if not out.flags.c_contiguous or not out.flags.writeable:
+        raise ValueError("sz.decompress: out must be C-contiguous and writable")
+    _core.sz.decompress_into(view, out, threads=threads)
+    return out
+
+
+def decompress_range(data: Buffer, first: int, count: int, *, threads: int = 0) -> NDArray[Any]:
+    """Restore the values [first, first + count) alone, in row-major order.
+
+    Only the chunks that they are in are decoded; `info` gives ``chunk_values``.
+
+    Returns:
+        A one-dimensional array of ``count`` values.
+
+    Raises:
+        TypeError: ``data`` is not bytes-like.
+        ValueError: the range is not inside the array.
+        Error: ``data`` is not a whole stream, or one of the chunks is damaged.
+    """
+    _check_threads("sz.decompress_range", threads)
+    if first < 0 or count < 0:
+        raise ValueError(
+            f"sz.decompress_range: first is {first} and count {count}; neither can be negative"
+        )
+    view = _bytes_view("sz.decompress_range", data)
+    return _core.sz.decompress_range(view, first, count, threads=threads)
 
 
 def info(data: Buffer) -> Info:
@@ -110,19 +173,20 @@ def info(data: Buffer) -> Info:
     return header
 
 
-def _float32_array(array: Any) -> NDArray[np.float32]:
+def _float_array(array: Any) -> NDArray[Any]:
     if not isinstance(array, (np.ndarray, np.generic)):
         raise TypeError(
-            f"sz.compress: array is a {type(array).__name__}; needs a NumPy array of float32, "
-            "use np.asarray(values, np.float32)"
+            f"sz.compress: array is a {type(array).__name__}; needs a NumPy array of float32 or "
+            "float64, use np.asarray(values, np.float32)"
         )
-    if array.dtype.newbyteorder("=") != np.float32:
+    native = array.dtype.newbyteorder("=")
+    if native not in _TYPES:
         raise TypeError(
-            f"sz.compress: array has dtype {array.dtype}; only float32 works so far, "
+            f"sz.compress: array has dtype {array.dtype}; needs float32 or float64, "
             "use array.astype(np.float32)"
         )
     # ascontiguousarray would make a 0-d array 1-d; dtype also undoes a foreign byte order.
-    return np.asarray(array, np.float32, order="C")
+    return np.asarray(array, native, order="C")
 
 
 def _check_threads(where: str, threads: int) -> None:

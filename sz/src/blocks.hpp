@@ -43,7 +43,8 @@ struct Blocks {
   }
   template <typename V>
   Block<V> direct(V* values, int step) const {
-    return {values + step, static_cast<int64_t>(stride), first + static_cast<uint64_t>(step), stride};
+    return {values + step, static_cast<int64_t>(stride), first + static_cast<uint64_t>(step),
+            stride};
   }
   template <typename V>
   Block<V> buffered(V* buffer, int step) const {

@@ -43,7 +43,8 @@ bool join_word(int code, typename Float<T>::Bits rest, typename Float<T>::Bits* 
   if (exponent < 0 || exponent > kExponentMask<T>) return false;
   const Bits sign = rest >> Float<T>::kMantissa & 1;
   const Bits mantissa = rest & ((Bits{1} << Float<T>::kMantissa) - 1);
-  *bits = sign << (8 * sizeof(T) - 1) | static_cast<Bits>(exponent) << Float<T>::kMantissa | mantissa;
+  *bits =
+      sign << (8 * sizeof(T) - 1) | static_cast<Bits>(exponent) << Float<T>::kMantissa | mantissa;
   return true;
 }
 
@@ -149,6 +150,7 @@ template void sample_lossless(const double*, uint64_t, uint64_t, int, Scratch*);
 template size_t encode_lossless(const Coding<float>&, const float*, int, Scratch*);
 template size_t encode_lossless(const Coding<double>&, const double*, int, Scratch*);
 template bool decode_lossless(const Coding<float>&, const uint8_t*, size_t, float*, int, Scratch*);
-template bool decode_lossless(const Coding<double>&, const uint8_t*, size_t, double*, int, Scratch*);
+template bool decode_lossless(const Coding<double>&, const uint8_t*, size_t, double*, int,
+                              Scratch*);
 
 }  // namespace sz

@@ -26,7 +26,8 @@ bool add_exceptions(const Block<const T>& block, const Grid<T>& grid, uint64_t f
       if (quantize_value(x, dither, grid, &code)) continue;
       if (*count == most) return false;
       s->exception_at[*count] = static_cast<uint32_t>(index - first);
-      std::memcpy(reinterpret_cast<uint8_t*>(s->exception_values) + *count * sizeof(T), &x, sizeof(T));
+      std::memcpy(reinterpret_cast<uint8_t*>(s->exception_values) + *count * sizeof(T), &x,
+                  sizeof(T));
       ++*count;
     }
   }
@@ -36,8 +37,8 @@ bool add_exceptions(const Block<const T>& block, const Grid<T>& grid, uint64_t f
 // Fills the codes of `steps` steps. With `most` exceptions at hand, lists them; false if there are
 // more.
 template <typename T>
-bool quantize_lanes(const Kernels& kernels, const Grid<T>& grid, const Blocks& blocks,
-                    const T* src, size_t most, Scratch* s, size_t* exceptions) {
+bool quantize_lanes(const Kernels& kernels, const Grid<T>& grid, const Blocks& blocks, const T* src,
+                    size_t most, Scratch* s, size_t* exceptions) {
   const ValueKernels<T>& value_kernels = kernels_of<T>(kernels);
   T* const buffer = reinterpret_cast<T*>(s->block);
   for (int step = 0; step < blocks.steps; step += kBlockSteps) {

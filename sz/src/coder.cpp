@@ -28,7 +28,7 @@ uint8_t* write_codes(const Kernels& kernels, const Model& model, int values, Scr
   for (uint32_t& state : states) state = kLeastState;
   const uint16_t* words =
       kernels.coder.encode(s->codes, model.layout.lattice_of(values), model.layout.lanes_of(values),
-                     model.encoder, states, words_end, &raw);
+                           model.encoder, states, words_end, &raw);
   const auto count = static_cast<uint32_t>(words_end - words);
   *out++ = static_cast<uint8_t>(finish_raw(&raw));
   out = store(out, count);
@@ -52,8 +52,9 @@ bool read_codes(const Kernels& kernels, const Model& model, const uint8_t* src, 
   const uint8_t* const raw_begin = src + 2 * count;
   RawReader raw = {raw_begin, skip, 8 * static_cast<uint64_t>(end - raw_begin)};
   if (raw.position > raw.end) return false;
-  return kernels.coder.decode(s->codes, model.layout.lattice_of(values), model.layout.lanes_of(values),
-                        model.decoder, states, src, src + 2 * count, &raw);
+  return kernels.coder.decode(s->codes, model.layout.lattice_of(values),
+                              model.layout.lanes_of(values), model.decoder, states, src,
+                              src + 2 * count, &raw);
 }
 
 }  // namespace sz

@@ -74,9 +74,9 @@ uint64_t count_values(const std::vector<int64_t>& shape) {
 void write_header(const Header& h, uint8_t* dst) {
   std::memcpy(dst, kMagic, 4);
   dst[4] = kVersion;
-  dst[5] = static_cast<uint8_t>((h.keep_sign ? kKeepSignFlag : 0) | (h.dither ? kDitherFlag : 0) |
-                                (h.checksum ? kChecksumFlag : 0) |
-                                (h.modelled ? kModelledFlag : 0));
+  dst[5] =
+      static_cast<uint8_t>((h.keep_sign ? kKeepSignFlag : 0) | (h.dither ? kDitherFlag : 0) |
+                           (h.checksum ? kChecksumFlag : 0) | (h.modelled ? kModelledFlag : 0));
   dst[6] = h.type == Type::Float64 ? 1 : 0;
   dst[7] = static_cast<uint8_t>(h.shape.size());
   dst = store(dst + 8, h.error_bound);

@@ -15,19 +15,20 @@ namespace sz {
 constexpr int kLanes = 32;
 constexpr int kMaxSteps = 4096;
 constexpr int kMaxChunk = kLanes * kMaxSteps;  // values
-constexpr int kBlockSteps = 16;  // quantised and restored together; codes have room for whole blocks
-constexpr int kPadding = 64;     // bytes a kernel may read past the end of the coded words
+constexpr int kBlockSteps =
+    16;                       // quantised and restored together; codes have room for whole blocks
+constexpr int kPadding = 64;  // bytes a kernel may read past the end of the coded words
 constexpr int kCodeLimit = 16382;  // |code| above this is stored as an exception
 
 // --- the model (FORMAT.md, "Contexts" and "Symbols") ---
 
-constexpr int kLevels = 6;    // of activity
-constexpr int kNearby = 2;    // predictions are told apart up to this magnitude
+constexpr int kLevels = 6;  // of activity
+constexpr int kNearby = 2;  // predictions are told apart up to this magnitude
 constexpr int kContexts = kLevels * (2 * kNearby + 1);
 constexpr int kAlphabet = 64;
-constexpr int kDirect = 32;   // residuals below have a symbol each; larger ones have raw bits
+constexpr int kDirect = 32;         // residuals below have a symbol each; larger ones have raw bits
 constexpr int kLargestSymbol = 54;  // but for the escape
-constexpr int kEscape = 63;   // symbol of what a context's table lacks, with 16 raw bits
+constexpr int kEscape = 63;         // symbol of what a context's table lacks, with 16 raw bits
 constexpr int kThresholds[kLevels - 1] = {1, 2, 4, 9, 24};  // least activity of levels 1, 2, ...
 
 // --- the entropy coder (rANS) ---
@@ -107,8 +108,7 @@ struct ValueKernels {
 
 struct CoderKernels {
   // Counts each context's symbols: counts[context * kAlphabet + symbol].
-  void (*count)(const int16_t* codes, const Lattice& lattice, const Lanes& lanes,
-                uint32_t* counts);
+  void (*count)(const int16_t* codes, const Lattice& lattice, const Lanes& lanes, uint32_t* counts);
   // Codes everything. `symbols` has frequency | start << 16 by context and symbol, frequency 0 for
   // what is not in the table. Words are written downwards from words_end, where kPadding bytes are
   // scratch; returns the first. Raw bits likewise.

@@ -58,9 +58,8 @@ SZ_INLINE Contexts contexts_of(const Neighbours& n, int lane) {
   const __m256i corner = load256(n.up_left + lane), right = load256(n.up_right + lane);
   const __m256i rise = _mm256_subs_epi16(up, corner);
   const __m256i plane = _mm256_adds_epi16(left, rise);
-  const __m256i prediction =
-      _mm256_max_epi16(_mm256_min_epi16(left, up),
-                       _mm256_min_epi16(_mm256_max_epi16(left, up), plane));
+  const __m256i prediction = _mm256_max_epi16(_mm256_min_epi16(left, up),
+                                              _mm256_min_epi16(_mm256_max_epi16(left, up), plane));
   const __m256i activity = _mm256_adds_epi16(
       _mm256_abs_epi16(_mm256_subs_epi16(left, corner)),
       _mm256_adds_epi16(_mm256_abs_epi16(rise), _mm256_abs_epi16(_mm256_subs_epi16(up, right))));
@@ -69,18 +68,17 @@ SZ_INLINE Contexts contexts_of(const Neighbours& n, int lane) {
     const __m256i above = _mm256_set1_epi16(static_cast<int16_t>(threshold - 1));
     level = _mm256_sub_epi16(level, _mm256_cmpgt_epi16(activity, above));
   }
-  const __m256i near = _mm256_min_epi16(
-      _mm256_max_epi16(prediction, _mm256_set1_epi16(-kNearby)), _mm256_set1_epi16(kNearby));
+  const __m256i near = _mm256_min_epi16(_mm256_max_epi16(prediction, _mm256_set1_epi16(-kNearby)),
+                                        _mm256_set1_epi16(kNearby));
   const __m256i scaled = _mm256_mullo_epi16(level, _mm256_set1_epi16(2 * kNearby + 1));
-  return {prediction,
-          _mm256_add_epi16(scaled, _mm256_add_epi16(near, _mm256_set1_epi16(kNearby)))};
+  return {prediction, _mm256_add_epi16(scaled, _mm256_add_epi16(near, _mm256_set1_epi16(kNearby)))};
 }
 
 // Bit i: word i is not zero.
 SZ_INLINE uint32_t nonzero_words(__m256i low, __m256i high) {
   const __m256i zero = _mm256_setzero_si256();
-  const __m256i bytes = _mm256_packs_epi16(_mm256_cmpeq_epi16(low, zero),
-                                           _mm256_cmpeq_epi16(high, zero));
+  const __m256i bytes =
+      _mm256_packs_epi16(_mm256_cmpeq_epi16(low, zero), _mm256_cmpeq_epi16(high, zero));
   return ~static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_permute4x64_epi64(bytes, 0xd8)));
 }
 
@@ -95,8 +93,8 @@ SZ_INLINE uint32_t indices_of(const int16_t* here, const Neighbours& neighbours,
     const __m256i folded =
         _mm256_xor_si256(_mm256_slli_epi16(residual, 1), _mm256_srai_epi16(residual, 15));
     const __m256i zero = _mm256_cmpeq_epi16(code, _mm256_setzero_si256());
-    large[half] = _mm256_andnot_si256(
-        zero, _mm256_subs_epu16(folded, _mm256_set1_epi16(kDirect - 1)));
+    large[half] =
+        _mm256_andnot_si256(zero, _mm256_subs_epu16(folded, _mm256_set1_epi16(kDirect - 1)));
     const __m256i symbol = _mm256_andnot_si256(
         zero, _mm256_add_epi16(_mm256_min_epu16(folded, _mm256_set1_epi16(kDirect - 1)),
                                _mm256_set1_epi16(1)));
@@ -130,8 +128,8 @@ void count_symbols(const int16_t* codes, const Lattice& lattice, const Lanes& la
 // All ones in the lanes below `active`.
 void fill_active(int active, __m256i* masks) {
   for (int v = 0; v < kVectors; v++) {
-    const __m256i lane = _mm256_add_epi32(_mm256_set1_epi32(8 * v),
-                                          _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    const __m256i lane =
+        _mm256_add_epi32(_mm256_set1_epi32(8 * v), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     masks[v] = _mm256_cmpgt_epi32(_mm256_set1_epi32(active), lane);
   }
 }
@@ -170,20 +168,20 @@ SZ_INLINE uint16_t* encode_vector(__m256i entry, __m256i active, __m256i* state,
   const __m256i frequency = _mm256_and_si256(entry, _mm256_set1_epi32(0xffff));
   const __m256i start = _mm256_srli_epi32(entry, 16);
   __m256i x = *state;
-  const __m256i most = _mm256_sub_epi32(_mm256_slli_epi32(frequency, 31 - kProbabilityBits),
-                                        _mm256_set1_epi32(1));
+  const __m256i most =
+      _mm256_sub_epi32(_mm256_slli_epi32(frequency, 31 - kProbabilityBits), _mm256_set1_epi32(1));
   const __m256i full = _mm256_and_si256(_mm256_cmpgt_epi32(x, most), active);
   const auto mask = static_cast<uint32_t>(_mm256_movemask_ps(as_floats(full)));
   const __m256i low = _mm256_and_si256(x, _mm256_set1_epi32(0xffff));
-  const __m128i packed = _mm_packus_epi32(_mm256_castsi256_si128(low),
-                                          _mm256_extracti128_si256(low, 1));
+  const __m128i packed =
+      _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
   _mm_storeu_si128(reinterpret_cast<__m128i*>(words - 8),
                    _mm_shuffle_epi8(packed, load128(kShuffles.to_end[mask])));
   words -= _mm_popcnt_u32(mask);
   x = _mm256_blendv_epi8(x, _mm256_srli_epi32(x, 16), full);
   // The quotient is below 2^21, so that its float is off by one at most.
-  __m256i quotient = _mm256_cvttps_epi32(
-      _mm256_div_ps(_mm256_cvtepi32_ps(x), _mm256_cvtepi32_ps(frequency)));
+  __m256i quotient =
+      _mm256_cvttps_epi32(_mm256_div_ps(_mm256_cvtepi32_ps(x), _mm256_cvtepi32_ps(frequency)));
   __m256i rest = _mm256_sub_epi32(x, _mm256_mullo_epi32(quotient, frequency));
   const __m256i below = _mm256_srai_epi32(rest, 31);
   quotient = _mm256_add_epi32(quotient, below);
@@ -232,22 +230,20 @@ uint16_t* encode_lanes(const int16_t* codes, const Lattice& lattice, const Lanes
 }
 
 // One step back in 8 lanes; gives the symbols. The words must be readable for 16 bytes.
-SZ_INLINE __m256i decode_vector(const uint32_t* slots, __m256i context, __m256i active, __m256i* state,
-                      const uint8_t** words) {
+SZ_INLINE __m256i decode_vector(const uint32_t* slots, __m256i context, __m256i active,
+                                __m256i* state, const uint8_t** words) {
   const __m256i x = *state;
-  const __m256i slot = _mm256_or_si256(
-      _mm256_slli_epi32(context, kProbabilityBits),
-      _mm256_and_si256(x, _mm256_set1_epi32(kProbabilityOne - 1)));
+  const __m256i slot = _mm256_or_si256(_mm256_slli_epi32(context, kProbabilityBits),
+                                       _mm256_and_si256(x, _mm256_set1_epi32(kProbabilityOne - 1)));
   alignas(32) uint32_t i[8];
   store256(i, slot);
   const __m256i entry = look_up(slots, i[0], i[1], i[2], i[3], i[4], i[5], i[6], i[7]);
-  const __m256i frequency =
-      _mm256_and_si256(_mm256_srli_epi32(entry, 6), _mm256_set1_epi32(0x7ff));
-  __m256i next = _mm256_add_epi32(
-      _mm256_mullo_epi32(frequency, _mm256_srli_epi32(x, kProbabilityBits)),
-      _mm256_srli_epi32(entry, 17));
-  const __m256i short_of = _mm256_and_si256(
-      _mm256_cmpgt_epi32(_mm256_set1_epi32(kLeastState), next), active);
+  const __m256i frequency = _mm256_and_si256(_mm256_srli_epi32(entry, 6), _mm256_set1_epi32(0x7ff));
+  __m256i next =
+      _mm256_add_epi32(_mm256_mullo_epi32(frequency, _mm256_srli_epi32(x, kProbabilityBits)),
+                       _mm256_srli_epi32(entry, 17));
+  const __m256i short_of =
+      _mm256_and_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32(kLeastState), next), active);
   const auto mask = static_cast<uint32_t>(_mm256_movemask_ps(as_floats(short_of)));
   const __m128i spread = _mm_shuffle_epi8(load128(*words), load128(kShuffles.spread[mask]));
   *words += 2 * _mm_popcnt_u32(mask);
@@ -293,11 +289,11 @@ bool decode_lanes(int16_t* codes, const Lattice& lattice, const Lanes& lanes, co
                                          &state[2 * half + 1], &words);
       const __m256i on = _mm256_permute4x64_epi64(
           _mm256_packs_epi32(active[2 * half], active[2 * half + 1]), 0xd8);
-      const __m256i symbol = _mm256_and_si256(
-          on, _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xd8));
+      const __m256i symbol =
+          _mm256_and_si256(on, _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xd8));
       const __m256i folded = _mm256_sub_epi16(symbol, _mm256_set1_epi16(1));
-      const __m256i odd = _mm256_sub_epi16(
-          _mm256_setzero_si256(), _mm256_and_si256(folded, _mm256_set1_epi16(1)));
+      const __m256i odd =
+          _mm256_sub_epi16(_mm256_setzero_si256(), _mm256_and_si256(folded, _mm256_set1_epi16(1)));
       const __m256i residual = _mm256_xor_si256(_mm256_srli_epi16(folded, 1), odd);
       const __m256i zero = _mm256_cmpeq_epi16(symbol, _mm256_setzero_si256());
       store256(here + 16 * half,

@@ -12,7 +12,6 @@ namespace sz {
 namespace {
 
 #include "avx2.inl"
-#include "values.inl"
 #include "portable_values.inl"
 
 SZ_INLINE __m256 sign_bits() {
@@ -151,8 +150,7 @@ bool quantize_block(const Block<const float>& block, const Grid<float>& grid, in
     if constexpr (kDither) {
       dither16(block.first + static_cast<uint64_t>(lane) * block.index_stride, grid.seed, dither);
     }
-    const __m256i a =
-        quantize8<kKeepSign, kDither>(_mm256_loadu_ps(src), dither[0], grid, &good);
+    const __m256i a = quantize8<kKeepSign, kDither>(_mm256_loadu_ps(src), dither[0], grid, &good);
     const __m256i b =
         quantize8<kKeepSign, kDither>(_mm256_loadu_ps(src + 8), dither[1], grid, &good);
     store256(rows[lane], _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xd8));
@@ -239,8 +237,8 @@ void accumulate_floats(const float* src, size_t count, LaneSums<float>* sums) {
       continue;
     }
     const __m256 zero = _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_EQ_OQ);
-    nonzeros += 8 - static_cast<uint64_t>(
-                        _mm_popcnt_u32(static_cast<uint32_t>(_mm256_movemask_ps(zero))));
+    nonzeros +=
+        8 - static_cast<uint64_t>(_mm_popcnt_u32(static_cast<uint32_t>(_mm256_movemask_ps(zero))));
     const __m256d low = _mm256_cvtps_pd(_mm256_castps256_ps128(x));
     const __m256d high = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
     v.sum[0] = _mm256_add_pd(v.sum[0], low);

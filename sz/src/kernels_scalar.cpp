@@ -8,7 +8,6 @@ namespace sz {
 namespace {
 
 #include "model.inl"
-#include "values.inl"
 #include "portable_values.inl"
 
 void count(const int16_t* codes, const Lattice& lattice, const Lanes& lanes, uint32_t* counts) {

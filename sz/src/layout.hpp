@@ -12,10 +12,10 @@ enum Neighbourhood : uint8_t { kAlone = 0, kLeft = 1, kLeftAndUp = 2 };
 constexpr int kNeighbourhoods = 3;
 
 struct Layout {
-  uint64_t count;   // values in the array
-  uint32_t row;     // values in a row; 0: no rows
-  uint32_t rows;    // in a plane; 0: unknown
-  uint32_t steps;   // of a lane of a full chunk
+  uint64_t count;  // values in the array
+  uint32_t row;    // values in a row; 0: no rows
+  uint32_t rows;   // in a plane; 0: unknown
+  uint32_t steps;  // of a lane of a full chunk
   Neighbourhood neighbourhood;
 
   uint64_t chunk_values() const { return uint64_t{steps} * kLanes; }

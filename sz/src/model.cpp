@@ -6,10 +6,10 @@
 namespace sz {
 namespace {
 
-constexpr int kTrialSteps = 256;     // of the sample that chooses the neighbourhood
-constexpr int kLeastSteps = 512;     // of the sample that the frequencies are fitted to ...
+constexpr int kTrialSteps = 256;  // of the sample that chooses the neighbourhood
+constexpr int kLeastSteps = 512;  // of the sample that the frequencies are fitted to ...
 constexpr int kMostSteps = 2048;
-constexpr int kSampledShare = 8;     // ... which is one value in so many, between these limits
+constexpr int kSampledShare = 8;  // ... which is one value in so many, between these limits
 
 // A sample is laid out like a chunk with gaps between its lanes.
 struct Sample {
@@ -32,7 +32,8 @@ Sample plan_sample(const Layout& layout, int steps) {
   int lane_steps = std::max(steps / unit, 1) * unit;
   // Several rows, for most of them to have one above.
   if (rows) lane_steps = std::max(lane_steps, std::min(4 * unit, static_cast<int>(layout.steps)));
-  const uint64_t begin_unit = plane > 0 ? static_cast<uint64_t>(plane) : static_cast<uint64_t>(unit);
+  const uint64_t begin_unit =
+      plane > 0 ? static_cast<uint64_t>(plane) : static_cast<uint64_t>(unit);
   const uint64_t room = layout.count / kLanes;
   if (room < static_cast<uint64_t>(lane_steps)) {
     const Lattice lattice = layout.lattice_of(all);
@@ -42,8 +43,8 @@ Sample plan_sample(const Layout& layout, int steps) {
   return {stride, layout.lattice(lane_steps), {kLanes, 0}};
 }
 
-void count_sample(const Kernels& kernels, const Sample& sample, Sampler* sampler, const int16_t* codes,
-                  uint32_t* counts) {
+void count_sample(const Kernels& kernels, const Sample& sample, Sampler* sampler,
+                  const int16_t* codes, uint32_t* counts) {
   std::memset(counts, 0, kCounts * sizeof(*counts));
   sampler->sample(sample.stride, sample.lattice.steps);
   kernels.coder.count(codes, sample.lattice, sample.lanes, counts);
@@ -79,8 +80,8 @@ Layout fit_model(const Kernels& kernels, uint64_t count, uint64_t row, uint64_t 
       chosen = layout;
     }
   }
-  const auto share = static_cast<int>(
-      std::min<uint64_t>(count / (kLanes * kSampledShare), kMostSteps));
+  const auto share =
+      static_cast<int>(std::min<uint64_t>(count / (kLanes * kSampledShare), kMostSteps));
   const int steps = std::max(share, kLeastSteps);
   count_sample(kernels, plan_sample(chosen, steps), sampler, codes, counts);
   fit_frequencies(counts, frequencies);

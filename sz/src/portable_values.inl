@@ -1,5 +1,7 @@
 // The kernels of values in portable C++, which also serve those that are not hot. Included like
-// model.inl, and after values.inl.
+// model.inl; needs <cmath> and <cstring>.
+
+#include "values.inl"
 
 template <typename T>
 bool quantize(const Block<const T>& block, const Grid<T>& grid, int16_t* codes) {

@@ -128,8 +128,8 @@ size_t encode_one(const Job<T>& job, uint64_t chunk, Scratch* scratch, Statistic
   const int values = job.header.layout.values_of(chunk);
   const T* src = job.src + first;
   if (statistics != nullptr) {
-    *statistics = chunk_statistics(kernels_of<T>(job.coding.kernels), src,
-                                   static_cast<size_t>(values));
+    *statistics =
+        chunk_statistics(kernels_of<T>(job.coding.kernels), src, static_cast<size_t>(values));
   }
   if (!job.header.modelled) return encode_raw(src, values, scratch);
   return encode_chunk(job.coding, src, first, values, scratch);
@@ -196,7 +196,8 @@ size_t compress_values(Context& context, const T* src, const std::vector<int64_t
   const uint64_t count = header.layout.count;
   Grid<T> grid = {};
   const bool lossless = needs_lossless<T>(header.error_bound);
-  if (!lossless) grid = make_grid<T>(header.error_bound, header.keep_sign, header.dither, header.seed);
+  if (!lossless)
+    grid = make_grid<T>(header.error_bound, header.keep_sign, header.dither, header.seed);
   header.step = static_cast<double>(grid.step);
   const Grid<T>* used_grid = lossless ? nullptr : &grid;
 
@@ -211,7 +212,8 @@ size_t compress_values(Context& context, const T* src, const std::vector<int64_t
                               impl.scratch[0]->codes, &frequencies);
     impl.model.layout = header.layout;
     impl.model.set_encoder(frequencies);
-    description_size = static_cast<size_t>(write_frequencies(frequencies, description) - description);
+    description_size =
+        static_cast<size_t>(write_frequencies(frequencies, description) - description);
   } else {
     header.layout = make_layout(count, 0, 0, kAlone);
   }
@@ -223,7 +225,11 @@ size_t compress_values(Context& context, const T* src, const std::vector<int64_t
   std::memcpy(dst + header.fixed_bytes(), description, description_size);
   const int threads = useful_threads(options.threads, header.layout.chunks());
   impl.reserve_threads(threads);
-  Job<T> job = {{kernels, impl.model, used_grid}, header, src, dst + table_at, dst + chunks_at,
+  Job<T> job = {{kernels, impl.model, used_grid},
+                header,
+                src,
+                dst + table_at,
+                dst + chunks_at,
                 capacity - chunks_at};
   encode_chunks(&job, &impl, statistics != nullptr, threads);
   if (job.full) return 0;

@@ -6,7 +6,8 @@
 // The dither of the value with this index: uniform in [-1/2, 1/2), a multiple of 2^-24. The hash
 // is the finaliser of MurmurHash3 (Appleby, public domain).
 float dither_of(uint64_t index, uint32_t seed) {
-  uint32_t h = static_cast<uint32_t>(index) ^ static_cast<uint32_t>(index >> 32) * 0x9e3779b9u ^ seed;
+  uint32_t h =
+      static_cast<uint32_t>(index) ^ static_cast<uint32_t>(index >> 32) * 0x9e3779b9u ^ seed;
   h = (h ^ h >> 16) * 0x85ebca6bu;
   h = (h ^ h >> 13) * 0xc2b2ae35u;
   h ^= h >> 16;
