@@ -7,10 +7,10 @@
 Bounds are in standard deviations of an array's non-zeros. For each net the bytes of its layers are
 summed. Writes sz_bench.md (tables with targets), sz_bench.json (every figure), sz_bench.png.
 
-SZ3 is its best of seven settings a layer, found on a sample, and its default; zfp the better of
-two. zstd gets the quantised codes, JPEG each channel as a plane of 8 bits, at the quality with an
-error closest to ours. The limit is sz_limits.py's. Speeds are those of the largest layer of each
-kind.
+SZ3 is its best of four algorithms a layer, found on a sample, on the array's axes or also with the
+matrix of its rows, and its default; zfp the better of both shapes. zstd gets the quantised codes,
+JPEG each channel as a plane of 8 bits, at the quality with an error closest to ours. The limit is
+sz_limits.py's. Speeds are those of the largest layer of each kind.
 """
 
 from __future__ import annotations

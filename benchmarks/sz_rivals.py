@@ -88,19 +88,30 @@ def sz3(algorithm: str = DEFAULT, as_rows: bool = False) -> Codec:
     return Codec(name, compress, expand)
 
 
-def best_sz3(values: np.ndarray, bound: float) -> tuple[Best, int]:
-    """Return SZ3's best setting with its size, and the size under its default.
+@dataclass(frozen=True)
+class Sz3:
+    """What SZ3 makes of an array."""
 
-    All algorithms are tried on a sample, the two best of them, and the default, on the whole array.
-    """
-    codecs = [sz3(algorithm) for algorithm in ALGORITHMS]
-    if values.ndim > 2:
-        codecs += [sz3(algorithm, as_rows=True) for algorithm in ALGORITHMS[:-1]]
+    default: int  # bytes, of its default algorithm on the array's axes
+    on_axes: Best  # of all algorithms on the array's axes
+    best: Best  # of these and the same on the matrix of rows
+
+
+def best_sz3(values: np.ndarray, bound: float) -> Sz3:
+    """Try all settings of SZ3 on a sample, and the default and the best ones on the whole array."""
+    on_axes = [sz3(algorithm) for algorithm in ALGORITHMS]
+    on_rows = [sz3(algorithm, as_rows=True) for algorithm in ALGORITHMS[:-1]]
     part = sample(values)
-    ranked = sorted(codecs, key=lambda codec: len(codec.compress(part, bound)))
-    sizes = {codec: len(codec.compress(values, bound)) for codec in {*ranked[:2], codecs[0]}}
-    best = min(sizes, key=lambda codec: sizes[codec])
-    return Best(best.name, sizes[best]), sizes[codecs[0]]
+    sizes: dict[Codec, int] = {}
+    best = []
+    for candidates in (on_axes, on_axes + on_rows):
+        ranked = sorted(candidates, key=lambda codec: len(codec.compress(part, bound)))
+        tried = {*ranked[:2], on_axes[0], *sizes}
+        for codec in tried - sizes.keys():
+            sizes[codec] = len(codec.compress(values, bound))
+        least = min(tried, key=lambda codec: (sizes[codec], codec.name))
+        best.append(Best(least.name, sizes[least]))
+    return Sz3(sizes[on_axes[0]], *best)
 
 
 # -- zfp and zstd ----------------------------------------------------------------------------------
