@@ -9,8 +9,9 @@ summed. Writes sz_bench.md (tables with targets), sz_bench.json (every figure), 
 
 SZ3 is its best of four algorithms a layer, found on a sample, on the array's axes or also with the
 matrix of its rows, and its default; zfp the better of both shapes. zstd gets the quantised codes,
-JPEG each channel as a plane of 8 bits, at the quality with an error closest to ours. The limit is
-sz_limits.py's. Speeds are those of the largest layer of each kind.
+JPEG each channel as a plane of 8 bits, at the quality with an error closest to ours. The limits
+are sz_limits.py's, the strict one with signs and prediction. Speeds are those of the largest layer
+of each kind.
 """
 
 from __future__ import annotations

@@ -99,10 +99,10 @@ def measure(layer: Layer, factor: float, *, dithers: bool, rivals: bool) -> Figu
     restored = _measure_ours(figures, values, bound, dithers)
     codes = sz_limits.codes(values, bound)
     limit = sz_limits.limit(codes)
-    figures.limits = {"plain": limit.bits, "plain, predicted": limit.strict_bits}
+    figures.limits = {"plain": limit.bits, "plain, strict": limit.strict_bits}
     if "sign kept" in figures.sizes:
         signed = sz_limits.limit(sz_limits.sign_codes(values, bound))
-        figures.limits |= {"sign kept": signed.bits, "sign kept, predicted": signed.strict_bits}
+        figures.limits |= {"sign kept": signed.bits, "sign kept, strict": signed.strict_bits}
     if rivals:
         _measure_rivals(figures, values, restored, codes)
     return figures

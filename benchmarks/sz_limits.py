@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 MOST_CODES = 1 << 20  # range of codes that is still counted in a table
-CONTEXT_CODE = 3  # a neighbour's |code| from here on is one context
+CONTEXT_CODE = 3  # a neighbour's |code| from here on is one context; with its sign, two
 
 
 @dataclass(frozen=True)
@@ -24,17 +24,18 @@ class Limit:
 
     order0: float  # no context
     order1: float  # 16 contexts: size of the codes to the left and above, 0, 1, 2 or more
-    predicted: float  # codes less a neighbour's, in the same contexts of such differences
+    signed: float  # 49 contexts: the same with their signs
+    predicted: float  # codes less what their neighbours predict, in 16 contexts of such differences
 
     @property
     def bits(self) -> float:
-        """The limit that sz_bench.py compares with: without prediction."""
+        """The limit that has a target: of order 0 and 1."""
         return min(self.order0, self.order1)
 
     @property
     def strict_bits(self) -> float:
-        """The lowest of the three."""
-        return min(self.bits, self.predicted)
+        """The lowest of all, with signs and prediction."""
+        return min(self.bits, self.signed, self.predicted)
 
 
 def codes(values: np.ndarray, bound: float) -> np.ndarray:
@@ -57,8 +58,9 @@ def limit(coded: np.ndarray) -> Limit:
     planes = coded.reshape(-1, *coded.shape[-2:])
     return Limit(
         order0=conditional_bits(planes, np.zeros_like(planes)),
-        order1=conditional_bits(planes, _contexts(planes)),
-        predicted=min(conditional_bits(d, _contexts(d)) for d in _differences(planes)),
+        order1=conditional_bits(planes, _sizes_around(planes)),
+        signed=conditional_bits(planes, _signs_around(planes)),
+        predicted=min(conditional_bits(d, _sizes_around(d)) for d in _differences(planes)),
     )
 
 
@@ -84,26 +86,43 @@ def conditional_bits(symbols: np.ndarray, contexts: np.ndarray) -> float:
     return float(entropy + table)
 
 
-def _contexts(planes: np.ndarray) -> np.ndarray:
-    """Return 4 * min(|left|, 3) + min(|above|, 3); outside a plane all is 0."""
+def _sizes_around(planes: np.ndarray) -> np.ndarray:
+    """Return 4 * min(|left|, 3) + min(|above|, 3)."""
     size = np.minimum(np.abs(planes), CONTEXT_CODE).astype(np.int8)
-    result = np.zeros_like(size)
-    result[..., 1:] += (CONTEXT_CODE + 1) * size[..., :-1]
-    result[..., 1:, :] += size[..., :-1, :]
-    return result
+    return (CONTEXT_CODE + 1) * _left(size) + _above(size)
+
+
+def _signs_around(planes: np.ndarray) -> np.ndarray:
+    """Return 7 * left + above, both cut to -3 .. 3, shifted to start from 0."""
+    cut = np.clip(planes, -CONTEXT_CODE, CONTEXT_CODE).astype(np.int8)
+    base = 2 * CONTEXT_CODE + 1
+    return base * (_left(cut) + CONTEXT_CODE) + _above(cut) + CONTEXT_CODE
 
 
 def _differences(planes: np.ndarray) -> Iterator[np.ndarray]:
-    """Give the codes less the one to the left, the one above, and the plane through both."""
-    above = planes.copy()
-    above[..., 1:, :] -= planes[..., :-1, :]
-    yield above
-    left = planes.copy()
-    left[..., 1:] -= planes[..., :-1]
-    yield left
-    both = above.copy()
-    both[..., 1:] -= above[..., :-1]
-    yield both
+    """Give the codes less the one above, and less the median of left, above and their plane.
+
+    The median is the predictor of LOCO-I (Weinberger, Seroussi and Sapiro, 2000).
+    """
+    left, above = _left(planes), _above(planes)
+    yield planes - above
+    plane = left + above - _left(above)
+    low, high = np.minimum(left, above), np.maximum(left, above)
+    yield planes - np.clip(plane, low, high)
+
+
+def _left(planes: np.ndarray) -> np.ndarray:
+    """Return each code's neighbour to the left; outside a plane all is 0."""
+    result = np.zeros_like(planes)
+    result[..., 1:] = planes[..., :-1]
+    return result
+
+
+def _above(planes: np.ndarray) -> np.ndarray:
+    """Return each code's neighbour above; outside a plane all is 0."""
+    result = np.zeros_like(planes)
+    result[..., 1:, :] = planes[..., :-1, :]
+    return result
 
 
 def _x_log2(x: np.ndarray) -> np.ndarray:

@@ -109,10 +109,11 @@ def test_limit_of_a_case_worked_by_hand() -> None:
 
 
 def test_limit_with_prediction_of_a_ramp() -> None:
-    # Less the plane through the codes to the left and above, only the corner's steps are left.
+    # Of the three neighbours' plane and themselves the median is the one above or to the left:
+    # one difference almost everywhere.
     rows, columns = np.mgrid[:64, :64]
     limit = sz_limits.limit((3 * rows + 5 * columns).astype(np.int32))
-    assert limit.predicted < 0.1 * limit.bits
+    assert limit.predicted < 0.1 * min(limit.bits, limit.signed)
     assert limit.strict_bits == limit.predicted
 
 
