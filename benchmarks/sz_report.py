@@ -183,13 +183,12 @@ def _add(
 
 def overview(rows: Sequence[Figures]) -> list[str]:
     """Markdown: the main figures of all nets at all bounds."""
-    measures = [(name, figure) for name, figure, *_ in MEASURES]
+    measures = [(name, figure) for name, figure, *_ in MEASURES if figure(rows) is not None]
     table = [["", "bound", *(name for name, _ in measures)]]
     for net in dict.fromkeys(row.net for row in rows):
         for factor in dict.fromkeys(row.factor for row in rows):
             chosen = [row for row in rows if (row.net, row.factor) == (net, factor)]
-            figures = [figure(chosen) for _, figure in measures]
-            cells = ["" if figure is None else f"{figure:.4g}" for figure in figures]
+            cells = [f"{figure(chosen):.4g}" for _, figure in measures]
             table.append([net, f"{factor:g} std", *cells])
     return markdown(table)
 
