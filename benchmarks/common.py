@@ -24,19 +24,24 @@ def training_solver(model: str, data_layer: str, options: str = "") -> pb.Solver
     """
     solver = prototxt.read_solver(ROOT / "models" / model / "solver.prototxt")
     net = prototxt.read_net(ROOT / "models" / model / "train_val.prototxt")
+    for field in ("net", "test_iter", "test_interval", "snapshot", "snapshot_prefix"):
+        solver.ClearField(field)
+    solver.net_param.CopyFrom(fed_net(net, data_layer, options))
+    solver.display = 0
+    solver.snapshot_after_train = False
+    return solver
+
+
+def fed_net(net: pb.NetParameter, data_layer: str, options: str) -> pb.NetParameter:
+    """Return a copy of `net`, without Accuracy, that a class of sources.py feeds."""
     layers = [layer for layer in net.layer if layer.type not in ("Data", "Accuracy")]
     source = pb.LayerParameter(name="data", type="Python", top=["data", "label"])
     source.python_param.module = "sources"
     source.python_param.layer = data_layer
     source.python_param.param_str = options
-    del net.layer[:]
-    net.layer.extend([source, *layers])
-    for field in ("net", "test_iter", "test_interval", "snapshot", "snapshot_prefix"):
-        solver.ClearField(field)
-    solver.net_param.CopyFrom(net)
-    solver.display = 0
-    solver.snapshot_after_train = False
-    return solver
+    fed = pb.NetParameter(name=net.name)
+    fed.layer.extend([source, *layers])
+    return fed
 
 
 def heading() -> list[str]:

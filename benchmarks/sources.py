@@ -72,3 +72,31 @@ class EnlargedFashion(_Source):
             data[i] = np.asarray(enlarged, dtype=np.float32) - self.MEAN
             top[1].data[i] = self._labels[index]
         self._next += self._batch
+
+
+class SmallFashion(_Source):
+    """Fashion-MNIST's training images as 1 x 28 x 28 in [0, 1), as models/ has them.
+
+    param_str: "N".
+    """
+
+    def setup(self, bottom: Sequence[Any], top: Sequence[Any]) -> None:
+        """Find the images: Debian's package, or a copy of it."""
+        self._batch = int(self.param_str)
+        folder = fashion_mnist.find_source()
+        images = read_idx(find_idx(folder, "train-images-idx3-ubyte"))
+        self._images = images[:, None].astype(np.float32) / 256
+        self._labels = read_idx(find_idx(folder, "train-labels-idx1-ubyte"))
+        self._next = 0
+
+    def reshape(self, bottom: Sequence[Any], top: Sequence[Any]) -> None:
+        """Set the shapes."""
+        top[0].reshape(self._batch, *self._images.shape[1:])
+        top[1].reshape(self._batch)
+
+    def forward(self, bottom: Sequence[Any], top: Sequence[Any]) -> None:
+        """Copy the next images."""
+        chosen = np.arange(self._next, self._next + self._batch) % len(self._images)
+        top[0].data[...] = self._images[chosen]
+        top[1].data[...] = self._labels[chosen]
+        self._next += self._batch
