@@ -86,6 +86,21 @@ def test_values_at_the_edge_of_a_step() -> None:
         round_trip(array, bound, keep_sign)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("steps", [16379.5, 16380, 16380.4, 16381, 16381.6, 16382, 16383, 32766])
+def test_differences_of_the_largest_codes(steps: float, dtype: type) -> None:
+    """Neighbours of opposite sign, as far apart as codes can be."""
+    x = np.arange(16_384).reshape(64, 256)
+    for signs in [(x + x // 256) % 2, x % 2, x // 256 % 2]:
+        array = np.where(signs, dtype(steps), dtype(-steps)) * dtype(2 - 2**-9)
+        array[::5] = 0
+        for keep_sign, dither in [(False, None), (True, None), (False, 9), (True, 9)]:
+            stream = sz.compress(array, 1.0, keep_sign=keep_sign, dither=dither)
+            assert np.abs(sz.decompress(stream) - array).max() <= 1
+            scalar = _core.sz.decompress(stream, isa="scalar")
+            assert np.array_equal(scalar, sz.decompress(stream))
+
+
 def test_not_contiguous_and_foreign_byte_order() -> None:
     array = gaussian(600).reshape(20, 30)
     for view in [array.T, array[::2, ::3], array.astype(">f4")]:
