@@ -7,6 +7,7 @@ error_bound.py's; what is kept how is memory_plan.py's.
 from __future__ import annotations
 
 import time
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -84,6 +85,7 @@ class Executor:
         *,
         train: bool,
         saves: bool,
+        seed: int = 0,
         bounds: BoundSource | None = None,
     ) -> None:
         """Start without buffers and without a plan; set `plan` before running."""
@@ -91,6 +93,7 @@ class Executor:
         self.layers = layers
         self.train = train
         self.saves = saves
+        self.seed = seed
         self.bounds = bounds
         self.plan: MemoryPlan
         self.slots = [Slot() for _ in graph.values]
@@ -257,7 +260,13 @@ class Executor:
             assert self.bounds is not None
             bound = self.bounds.bound(saved, slot.data)
         stored = self._store.save(
-            slot.data, saved.form, bound, saved.keep_sign, slot.expected_bytes, self.counts_values
+            slot.data,
+            saved.form,
+            bound,
+            saved.keep_sign,
+            self._dither_seed(root) if saved.dither else None,
+            slot.expected_bytes,
+            self.counts_values,
         )
         slot.stored = stored
         slot.expected_bytes = stored.stored_bytes
@@ -273,6 +282,11 @@ class Executor:
             bound,
             slot.nonzero_share,
         )
+
+    def _dither_seed(self, root: Value) -> int:
+        """Return another seed for every value and pass, the same in a run that is repeated."""
+        key = f"{self.seed} {root.index} {self.forward_count}"
+        return zlib.crc32(key.encode())
 
     # -- backward --------------------------------------------------------------------------------
 

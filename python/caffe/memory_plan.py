@@ -70,6 +70,11 @@ class SavedValue:
         """Whether the sign of every element must survive."""
         return self.quality in (Quality.SIGN, Quality.BOUNDED_SIGN)
 
+    @property
+    def dither(self) -> bool:
+        """Whether it is stored with subtractive dither: a reader's layer asks for it."""
+        return any(reader.compression.dither for reader in self.readers)
+
 
 @dataclass
 class ForwardStep:

@@ -138,6 +138,7 @@ class Net:
             self._runtime,
             train=self.phase == pb.TRAIN,
             saves=settings.saves,
+            seed=self._seed,
             bounds=settings.bounds,
         )
         self._set_up_layers()
@@ -244,7 +245,7 @@ class Net:
 
     def reseed(self, seed: int) -> None:
         """Let the random numbers drawn from now on follow from `seed`."""
-        self._seed = seed
+        self._seed = self._executor.seed = seed
         for runtime in self._runtime:
             runtime.random_key = self._layer_key(runtime.node)
             if isinstance(runtime.layer, PythonLayer):

@@ -55,8 +55,6 @@ def check_compression(compression: pb.CompressionParameter) -> None:
         raise ValueError(f"compression_param: interval is {compression.interval}, needs at least 1")
     if compression.memory_limit:
         raise ValueError("compression_param: memory_limit is not supported yet; leave it out")
-    if compression.dither:
-        raise ValueError("compression_param: dither is not supported yet; leave it out")
 
 
 def check_layer_compression(compression: pb.CompressionParameter) -> None:
