@@ -17,10 +17,10 @@ import numpy as np
 
 from caffe import compression_log, log, solver_state
 from caffe._core import MemoryKind, Tensor, memory
-from caffe._core.solvers import Regularization, UpdateOptions, gradient_sum_squares, update_sgd
+from caffe._core.solvers import Regularization, UpdateOptions, gradient_sum_squares
 from caffe.error_bound import ErrorBounds, Momentum, RefreshSchedule
 from caffe.learning import LearnedBlob
-from caffe.lr_policy import current_step, learning_rate
+from caffe.lr_policy import learning_rate, steps_taken
 from caffe.memory_plan import SavedValue
 from caffe.mode import set_mode_gpu
 from caffe.names import suggestion
@@ -37,10 +37,14 @@ _REGULARIZATIONS = {"L2": Regularization.L2, "L1": Regularization.L1}
 
 
 class Solver:
-    """Trains a net. Derived classes give the update rule."""
+    """Trains a net. Derived classes (solver_types.py) give the update rule."""
 
     #: The name in the solver's field `type`.
     type = ""
+    #: History blobs for each parameter.
+    histories = 1
+    #: Whether a history sums gradients times the learning rate of their time.
+    history_holds_rate = False
 
     def __init__(self, solver: str | Path | pb.SolverParameter) -> None:
         """Make a solver from a prototxt file or a message, with its train net and test nets.
@@ -66,8 +70,9 @@ class Solver:
         ]
         for net in self.test_nets:
             net.share_with(self.net)
+        # As BVLC Caffe orders it: the first kind of every parameter, then the second.
         self.history = [
-            self._zeros(blob) for blob in self.net.learned for _ in range(self.histories)
+            self._zeros(blob) for _ in range(self.histories) for blob in self.net.learned
         ]
         for weights in param.weights:
             for path in filter(None, map(str.strip, weights.split(","))):
@@ -81,16 +86,6 @@ class Solver:
         self._stop = self._snapshot_wanted = False
         self._callbacks: list[tuple[Callable[[], None] | None, Callable[[], None] | None]] = []
         self._json: compression_log.JsonLines | None = None
-
-    #: History blobs for each parameter.
-    histories = 1
-
-    @staticmethod
-    def from_param(param: pb.SolverParameter) -> Solver:
-        """Make the solver whose type the message names. ValueError for an unknown type."""
-        if param.type not in SOLVERS:
-            raise ValueError(f"unknown solver type '{param.type}'{suggestion(param.type, SOLVERS)}")
-        return SOLVERS[param.type](param)
 
     @property
     def lr(self) -> float:
@@ -106,6 +101,12 @@ class Solver:
                 f"unknown regularization_type '{kind}'{suggestion(kind, _REGULARIZATIONS)}"
             )
         check_solver(self.param)
+        self.check_rule(self.param)
+        if self.param.HasField("type") and self.param.type != self.type:
+            log.warning(
+                f"the solver's type is '{self.param.type}', but {type(self).__name__} trains it "
+                f"with {self.type}; caffe.get_solver() takes the type from the file"
+            )
 
     def _warn_of_the_useless(self) -> None:
         """Say what would train nothing, or never happen."""
@@ -231,7 +232,8 @@ class Solver:
     def _accumulate_gradients(self) -> float:
         """Run forward and backward iter_size times; returns the mean loss."""
         self._rate = learning_rate(self.param, self.iter)
-        self.schedule.rate_is(self.iter + 1, self._rate, self.param.momentum)
+        memory_of_rates = self.param.momentum if self.history_holds_rate else 0.0
+        self.schedule.rate_is(self.iter + 1, self._rate, memory_of_rates)
         self.bounds.collecting = self._uses_plan and self.schedule.due(self.iter + 1)
         self.net.executor.counts_values = (
             self.bounds.collecting or self._json is not None or self._is_display_due()
@@ -268,7 +270,7 @@ class Solver:
             if blob.spec.lr_mult == 0:
                 continue
             options = UpdateOptions(
-                rate=self._rate * blob.spec.lr_mult,
+                rate=self.rate_of(index),
                 gradient_scale=scale,
                 decay=self.param.weight_decay * blob.spec.decay_mult,
                 regularization=regularization,
@@ -279,13 +281,28 @@ class Solver:
             self.schedule.done(self.iter + 1)
             self.bounds.collecting = False
 
+    @classmethod
+    def check_rule(cls, param: pb.SolverParameter) -> None:
+        """Raise ValueError for settings that this update rule cannot do with."""
+
     def update(self, blob: LearnedBlob, index: int, options: UpdateOptions) -> None:
         """Change one parameter and its history; `index` counts the net's learnable blobs."""
         raise NotImplementedError
 
+    def second_history(self, index: int) -> Tensor:
+        """Return the second history of a parameter, for rules that keep two."""
+        return self.history[len(self.net.learned) + index]
+
+    def rate_of(self, index: int) -> float:
+        """Return the learning rate of a parameter in this iteration: lr * lr_mult."""
+        return self._rate * self.net.learned[index].spec.lr_mult
+
     def mean_momentum(self, index: int) -> float:
-        """Mean momentum of a parameter in units of its gradient, after an update; 0 if unknown."""
-        raise NotImplementedError
+        """Mean momentum of a parameter in units of its gradient, after an update at a rate not 0.
+
+        Rules without momentum have the mean |gradient|.
+        """
+        return self.net.learned[index].parameter.gradient.mean_abs() / self.param.iter_size
 
     def _clip_scale(self) -> float:
         """Return the factor that brings the gradients' common L2 norm down to clip_gradients."""
@@ -311,8 +328,8 @@ class Solver:
         weights = self.net.layers[layer].parameters[0]
         for index, blob in enumerate(self.net.learned):
             if blob.parameter.data.shares_buffer(weights.data):
-                rate = self._rate * blob.spec.lr_mult
-                return Momentum(self.mean_momentum(index) if rate else 0.0, blob.sharers)
+                mean = self.mean_momentum(index) if self.rate_of(index) else 0.0
+                return Momentum(mean, blob.sharers)
         raise AssertionError("a layer's parameter is not among the net's")
 
     # -- testing -----------------------------------------------------------------------------------
@@ -391,7 +408,7 @@ class Solver:
         message = pb.SolverState(
             iter=self.iter,
             learned_net=str(model),
-            current_step=current_step(self.param, self.iter),
+            current_step=steps_taken(self.param, self.iter),
         )
         solver_state.collect(self, message.comet)
         save_state(state, message, [tensor.numpy() for tensor in self.history])
@@ -447,30 +464,6 @@ class Solver:
     def share_weights(self, net: Net) -> None:
         """Make `net` use this solver's parameters."""
         net.share_with(self.net)
-
-
-class SGDSolver(Solver):
-    """Stochastic gradient descent with momentum."""
-
-    type = "SGD"
-
-    def update(self, blob: LearnedBlob, index: int, options: UpdateOptions) -> None:
-        """Apply history = momentum * history + rate * gradient; w -= history."""
-        update_sgd(blob.parameter, self.history[index], options, self.param.momentum)
-
-    def mean_momentum(self, index: int) -> float:
-        """Return mean |history| / (lr * lr_mult): Caffe's history holds the learning rate."""
-        rate = self._rate * self.net.learned[index].spec.lr_mult
-        return self.history[index].mean_abs() / rate
-
-
-SOLVERS: dict[str, type[Solver]] = {cls.type: cls for cls in (SGDSolver,)}
-
-
-def get_solver(path: str | Path | pb.SolverParameter) -> Solver:
-    """Make the solver that a prototxt file (or message) describes, of the type that it names."""
-    param = path if isinstance(path, pb.SolverParameter) else read_solver(path)
-    return Solver.from_param(param)
 
 
 def _log_values(net: Net, kind: str, outputs: dict[str, np.ndarray]) -> None:
