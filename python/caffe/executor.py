@@ -14,6 +14,7 @@ from typing import Protocol
 from caffe._core import Error, MemoryKind, Tensor, memory
 from caffe._core.layers import ForwardContext, Propagation, Quality
 from caffe._core.store import ActivationStore, Form, StoredActivation
+from caffe.debug_info import DebugInfo
 from caffe.graph import Graph, Node, Value
 from caffe.layers.base import LayerLike
 from caffe.memory_plan import ForwardStep, LayerFacts, MemoryPlan, SavedValue
@@ -96,6 +97,7 @@ class Executor:
         self.slots = [Slot() for _ in graph.values]
         self.counts_values = True  # whether compressing takes statistics, which costs time
         self.forward_count = 0  # training passes, which number the random draws
+        self.debug: DebugInfo | None = None  # told what each layer writes
         self.reports: dict[int, StoredReport] = {}  # by root index, of the last forward pass
         self.own_bytes = 0  # what layers themselves kept in the last forward pass
         self._went_back: set[int] = set()  # layers whose backward pass followed the last forward
@@ -228,6 +230,8 @@ class Executor:
                 layer.layer.forward(src, dst, context)
         took = time.perf_counter() - began
         self.own_bytes += layer.layer.saved_bytes()
+        if self.debug:
+            self.debug.forward(layer, [self.data(value) for value in node.tops])
         del src, dst
         for root in step.save_after:
             self._save(root)
@@ -320,6 +324,8 @@ class Executor:
             with LayerErrors(node, users_code=True):
                 layer.layer.backward(src, dst, diff_dst, diff_src, layer.propagation)
         took = time.perf_counter() - began
+        if self.debug:
+            self.debug.backward(layer, diff_src)
         del src, dst, diff_dst, diff_src
         if not self.plan.retains_all:
             self._release_after_backward(layer)

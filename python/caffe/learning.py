@@ -33,9 +33,9 @@ class Learning:
     def __init__(self, graph: Graph) -> None:
         """Start with none."""
         self.blobs: list[LearnedBlob] = []
+        self.shapes: dict[str, list[tuple[int, ...]]] = {}  # layer -> its own, whoever owns a blob
         self._graph = graph
         self._owners: dict[str, LearnedBlob] = {}
-        self._layers: set[str] = set()  # names of those that learn
 
     def add(self, node: Node, layer: LayerLike, random_key: int) -> None:
         """Fill the layer's parameters, or let it share those of the same name.
@@ -43,13 +43,14 @@ class Learning:
         Raises ValueError for specs or fillers that make no sense, or blobs that cannot be shared.
         """
         parameters = list(layer.parameters)
-        if parameters and node.name in self._layers:
+        specs = parameter_specs(node.param, len(parameters))
+        if not parameters:
+            return
+        if node.name in self.shapes:
             raise ValueError(
                 "an earlier layer has the same name; weights are kept by layer name: rename one"
             )
-        if parameters:
-            self._layers.add(node.name)
-        specs = parameter_specs(node.param, len(parameters))
+        self.shapes[node.name] = [tuple(parameter.data.shape) for parameter in parameters]
         layer_fillers = parameter_fillers(node.param)
         for index, (parameter, spec) in enumerate(zip(parameters, specs)):
             owner = self._owners.get(spec.name) if spec.name else None

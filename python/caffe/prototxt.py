@@ -16,9 +16,10 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from caffe import upgrade
-from caffe.file_kind import Kind, WireError, kind_of, require_file, top_level_fields, wrong_kind
+from caffe.file_kind import Kind, kind_of, require_file, top_level_fields, wrong_kind
 from caffe.names import nearest, suggestion
 from caffe.proto import caffe_pb2
+from caffe.wire import WireError
 
 _M = TypeVar("_M", bound=Message)
 
@@ -66,11 +67,19 @@ def parse_net(text: str, name: str = "<text>") -> caffe_pb2.NetParameter:
 def read_solver(path: str | Path) -> caffe_pb2.SolverParameter:
     """Read a solver from a prototxt file, upgraded to the current format.
 
+    As in BVLC Caffe, a snapshot_prefix that is missing is the file's path without its ending, and
+    one that is a folder is that name in the folder.
+
     Raises:
         FileNotFoundError: no such file.
         ValueError: not a solver prototxt, or an error in it (`path:line:column: message`).
     """
-    return parse_solver(_read_text(path, Kind.SOLVER_TEXT), str(path))
+    solver = parse_solver(_read_text(path, Kind.SOLVER_TEXT), str(path))
+    if not solver.snapshot_prefix:
+        solver.snapshot_prefix = str(Path(path).with_suffix(""))
+    elif Path(solver.snapshot_prefix).is_dir():
+        solver.snapshot_prefix = str(Path(solver.snapshot_prefix) / Path(path).stem)
+    return solver
 
 
 def parse_solver(text: str, name: str = "<text>") -> caffe_pb2.SolverParameter:
@@ -127,7 +136,13 @@ def _read_text(path: str | Path, wanted: Kind) -> str:
     return file.read_bytes().decode("utf-8-sig", errors="surrogateescape")
 
 
-def _read_binary(path: str | Path, message: _M, wanted: Kind) -> _M:
+def check_binary(path: str | Path, wanted: Kind) -> Path:
+    """Return `path` if a whole protocol buffer of this kind lies there; what is in it may be wrong.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a file of another kind, or one that was cut off.
+    """
     what, expected = _WANTED[wanted]
     file = require_file(path, what)
     kind = kind_of(file)
@@ -140,9 +155,15 @@ def _read_binary(path: str | Path, message: _M, wanted: Kind) -> _M:
         raise ValueError(f"'{path}' is not {expected}: {error.args[0]}{tail}") from error
     if kind is not wanted:
         raise wrong_kind(path, expected, kind)
+    return file
+
+
+def _read_binary(path: str | Path, message: _M, wanted: Kind) -> _M:
+    file = check_binary(path, wanted)
     try:
         message.ParseFromString(file.read_bytes())
     except DecodeError as error:
+        expected = _WANTED[wanted][1]
         raise ValueError(f"'{path}' is {expected} with damaged content: {error}") from error
     return message
 

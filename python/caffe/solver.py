@@ -15,19 +15,19 @@ from pathlib import Path
 
 import numpy as np
 
-from caffe import compression_log, log, solver_state
+from caffe import compression_log, log, solver_snapshot
 from caffe._core import MemoryKind, Tensor, memory
 from caffe._core.solvers import Regularization, UpdateOptions, gradient_sum_squares
+from caffe.debug_info import DebugInfo, UpdateInfo, log_totals
 from caffe.error_bound import ErrorBounds, Momentum, RefreshSchedule
 from caffe.learning import LearnedBlob
-from caffe.lr_policy import learning_rate, steps_taken
+from caffe.lr_policy import learning_rate
 from caffe.memory_plan import SavedValue
 from caffe.mode import set_mode_gpu
 from caffe.names import suggestion
 from caffe.net import Net, Settings
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import read_solver
-from caffe.snapshot import load_state, save_state, weights_beside
 from caffe.solver_check import check_solver
 from caffe.solver_nets import solver_nets
 
@@ -70,6 +70,7 @@ class Solver:
         ]
         for net in self.test_nets:
             net.share_with(self.net)
+            net.executor.debug = DebugInfo() if param.debug_info else None
         # As BVLC Caffe orders it: the first kind of every parameter, then the second.
         self.history = [
             self._zeros(blob) for _ in range(self.histories) for blob in self.net.learned
@@ -235,6 +236,8 @@ class Solver:
         memory_of_rates = self.param.momentum if self.history_holds_rate else 0.0
         self.schedule.rate_is(self.iter + 1, self._rate, memory_of_rates)
         self.bounds.collecting = self._uses_plan and self.schedule.due(self.iter + 1)
+        debugs = self.param.debug_info and self._is_display_due()
+        self.net.executor.debug = DebugInfo() if debugs else None
         self.net.executor.counts_values = (
             self.bounds.collecting or self._json is not None or self._is_display_due()
         )
@@ -249,6 +252,8 @@ class Solver:
             loss += self.net.loss()
             executor.seed_losses()
             executor.backward(last, 0)
+            if executor.debug:
+                log_totals(self.net.learned)
         self.peak_bytes = max(self.peak_bytes, memory.peak()["total"])
         return loss / self.param.iter_size
 
@@ -266,6 +271,7 @@ class Solver:
             log.info(f"Iteration {self.iter}, lr = {self._rate:g}")
         scale = self._clip_scale() / self.param.iter_size
         regularization = _REGULARIZATIONS[self.param.regularization_type]
+        debug = UpdateInfo(self.net) if self.net.executor.debug else None
         for index, blob in enumerate(self.net.learned):
             if blob.spec.lr_mult == 0:
                 continue
@@ -276,6 +282,8 @@ class Solver:
                 regularization=regularization,
             )
             self.update(blob, index, options)
+        if debug:
+            debug.log()
         if self.bounds.collecting:
             self.bounds.refresh(self._saved_values(), self._momentum_of)
             self.schedule.done(self.iter + 1)
@@ -346,14 +354,19 @@ class Solver:
         log.info(f"Iteration {self.iter}, Testing net (#{index})")
         memory.reset_peak()
         sums: dict[str, np.ndarray] = {}
+        loss = 0.0
         for _ in range(self.param.test_iter[index]):
-            for name, values in net.forward().items():
+            outputs = net.forward()
+            loss += net.loss() if self.param.test_compute_loss else 0.0
+            for name, values in outputs.items():
                 sums[name] = sums.get(name, 0) + values.astype(np.float64)
             if self._stop:
                 break
         self.test_peak_bytes = max(self.test_peak_bytes, memory.peak()["total"])
         means = {name: total / self.param.test_iter[index] for name, total in sums.items()}
         if not self._stop:
+            if self.param.test_compute_loss:
+                log.info(f"Test loss: {_number(loss / self.param.test_iter[index])}")
             _log_values(net, "Test", means)
         net.executor.release_all()
         return means
@@ -393,57 +406,21 @@ class Solver:
             self.snapshot()
 
     def snapshot(self) -> tuple[Path, Path]:
-        """Write <prefix>_iter_<N>.caffemodel and .solverstate; returns their paths.
+        """Write <prefix>_iter_<N>.caffemodel and .solverstate (.h5); returns their paths.
 
         Raises OSError where they cannot be written; files written before stay whole.
         """
-        if self.param.snapshot_format != pb.SolverParameter.BINARYPROTO:
-            raise ValueError("snapshot_format HDF5 is not supported yet; use BINARYPROTO")
-        prefix = self.param.snapshot_prefix or "caffe"
-        model = Path(f"{prefix}_iter_{self.iter}.caffemodel")
-        state = Path(f"{prefix}_iter_{self.iter}.solverstate")
-        log.info(f"Snapshotting to binary proto file {model}")
-        self.net.save(model)
-        log.info(f"Snapshotting solver state to binary proto file {state}")
-        message = pb.SolverState(
-            iter=self.iter,
-            learned_net=str(model),
-            current_step=steps_taken(self.param, self.iter),
-        )
-        solver_state.collect(self, message.comet)
-        save_state(state, message, [tensor.numpy() for tensor in self.history])
-        return model, state
+        return solver_snapshot.write(self)
 
     def restore(self, path: str | Path) -> None:
-        """Go on from a .solverstate, BVLC Caffe's or our own, and the weights that it names.
+        """Go on from a .solverstate (.h5), BVLC Caffe's or our own, and the weights that it names.
 
         Raises:
             FileNotFoundError: the state, or the weights it names, are not there.
+            ImportError: h5py is needed and missing.
             ValueError: a file of another kind, or history that does not fit the net.
         """
-        state, history = load_state(path)
-        if len(history) != len(self.history):
-            raise ValueError(
-                f"'{path}' has {len(history)} history blobs, this solver needs "
-                f"{len(self.history)}; is it of another net or solver type?"
-            )
-        for index, (array, tensor) in enumerate(zip(history, self.history)):
-            if array.size != tensor.count:
-                raise ValueError(
-                    f"'{path}': history blob {index} has shape {array.shape}, "
-                    f"the net needs {tensor.shape}"
-                )
-        self.net.copy_all_from(weights_beside(Path(path), state.learned_net))
-        for array, tensor in zip(history, self.history):
-            tensor.numpy()[...] = array.reshape(tuple(tensor.shape))
-        self.iter = state.iter
-        if state.HasField("comet"):
-            solver_state.apply(self, state.comet)
-        else:
-            log.warning(
-                f"'{path}' was not written by COMET: error bounds, random numbers and the position "
-                "in the data start afresh"
-            )
+        solver_snapshot.restore(self, path)
 
     def close(self) -> None:
         """Stop the background threads of data layers and close files; the solver is done with."""

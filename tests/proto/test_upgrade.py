@@ -23,7 +23,7 @@ def test_net_as_bvlc_upgrades_it(name):
 def test_solver_as_bvlc_upgrades_it():
     expected = caffe_pb2.SolverParameter()
     text_format.Parse((CASES / "solver_old.upgraded.prototxt").read_text(), expected)
-    assert prototxt.read_solver(CASES / "solver_old.prototxt") == expected
+    assert prototxt.parse_solver((CASES / "solver_old.prototxt").read_text()) == expected
 
 
 def test_every_v1_type_is_converted():
