@@ -49,7 +49,16 @@ def read_net(path: str | Path) -> caffe_pb2.NetParameter:
         FileNotFoundError: no such file.
         ValueError: not a net prototxt, or an error in it (`path:line:column: message`).
     """
-    return parse_net(_read_text(path, Kind.NET_TEXT), str(path))
+    net = read_net_as_written(path)
+    upgrade.upgrade_net(net, str(path))
+    return net
+
+
+def read_net_as_written(path: str | Path) -> caffe_pb2.NetParameter:
+    """Read a net from a prototxt file, in whatever format it is; errors as read_net()."""
+    net = caffe_pb2.NetParameter()
+    _parse(_read_text(path, Kind.NET_TEXT), net, str(path), Kind.NET_TEXT)
+    return net
 
 
 def parse_net(text: str, name: str = "<text>") -> caffe_pb2.NetParameter:
@@ -74,11 +83,19 @@ def read_solver(path: str | Path) -> caffe_pb2.SolverParameter:
         FileNotFoundError: no such file.
         ValueError: not a solver prototxt, or an error in it (`path:line:column: message`).
     """
-    solver = parse_solver(_read_text(path, Kind.SOLVER_TEXT), str(path))
+    solver = read_solver_as_written(path)
+    upgrade.upgrade_solver(solver, str(path))
     if not solver.snapshot_prefix:
         solver.snapshot_prefix = str(Path(path).with_suffix(""))
     elif Path(solver.snapshot_prefix).is_dir():
         solver.snapshot_prefix = str(Path(solver.snapshot_prefix) / Path(path).stem)
+    return solver
+
+
+def read_solver_as_written(path: str | Path) -> caffe_pb2.SolverParameter:
+    """Read a solver from a prototxt file, in whatever format it is; errors as read_solver()."""
+    solver = caffe_pb2.SolverParameter()
+    _parse(_read_text(path, Kind.SOLVER_TEXT), solver, str(path), Kind.SOLVER_TEXT)
     return solver
 
 
@@ -101,9 +118,14 @@ def read_binary_net(path: str | Path) -> caffe_pb2.NetParameter:
         FileNotFoundError: no such file.
         ValueError: a file of another kind, or one that was cut off.
     """
-    net = _read_binary(path, caffe_pb2.NetParameter(), Kind.NET_BINARY)
+    net = read_binary_net_as_written(path)
     upgrade.upgrade_net(net, str(path))
     return net
+
+
+def read_binary_net_as_written(path: str | Path) -> caffe_pb2.NetParameter:
+    """Read a .caffemodel, in whatever format it is; errors as read_binary_net()."""
+    return _read_binary(path, caffe_pb2.NetParameter(), Kind.NET_BINARY)
 
 
 def read_binary_state(path: str | Path) -> caffe_pb2.SolverState:
