@@ -28,6 +28,8 @@ class Kind(Enum):
     NET_TEXT = "a net prototxt"
     SOLVER_TEXT = "a solver prototxt"
     TEXT = "a text file"
+    LFS_POINTER = "a pointer of Git LFS (git lfs pull fetches the file itself)"
+    WEB_PAGE = "a web page (did the download end in an error page?)"
     NET_BINARY = "a .caffemodel (weights)"
     STATE_BINARY = "a .solverstate"
     BLOB_BINARY = "a .binaryproto (a mean or another array)"
@@ -46,6 +48,11 @@ _MAGIC = (
     (b"\x1f\x8b", Kind.ARCHIVE),
     (b"BZh", Kind.ARCHIVE),
     (b"\xfd7zXZ", Kind.ARCHIVE),
+)
+_TEXT_MAGIC = (
+    (b"version https://git-lfs", Kind.LFS_POINTER),
+    (b"<!doctype html", Kind.WEB_PAGE),
+    (b"<html", Kind.WEB_PAGE),
 )
 _LMDB_MAGIC = b"\xde\xc0\xef\xbe"
 _LMDB_MAGIC_AT = 16
@@ -84,6 +91,9 @@ def kind_of(path: str | Path) -> Kind:
 
 
 def _text_kind(head: bytes) -> Kind:
+    for start, kind in _TEXT_MAGIC:
+        if head.lstrip().lower().startswith(start):
+            return kind
     text = re.sub(rb"#[^\n]*", b"", head)
     depth = 0
     names = set()
@@ -94,7 +104,8 @@ def _text_kind(head: bytes) -> Kind:
             names.add(match.group(2).decode())
     net = names & {field.name for field in caffe_pb2.NetParameter.DESCRIPTOR.fields}
     solver = names & {field.name for field in caffe_pb2.SolverParameter.DESCRIPTOR.fields}
-    if len(net) == len(solver):
+    # Words like `type:` and `name:` stand in many a text; a prototxt has few others.
+    if len(net) == len(solver) or max(len(net), len(solver)) <= len(names - net - solver):
         return Kind.TEXT
     return Kind.NET_TEXT if len(net) > len(solver) else Kind.SOLVER_TEXT
 

@@ -215,15 +215,43 @@ def _explain(error: text_format.ParseError, text: str, root: Descriptor, wanted:
 
     if found := re.match(r'Message type "([\w.]+)" has no field named "([^"]+)"', raw):
         return _unknown_field(_message_type(root, found[1]), found[2], root, wanted)
-    if found := re.match(r'Enum type "([\w.]+)" has no value \w+(?: number)? (\S+?)\.?$', raw):
+    found = re.match(r'Enum type "([\w.]+)" has no value \w+(?: number)? (\S+?)\.?$', raw)
+    if found and found[2] == "[":
+        return f"{_short(found[1])} takes one value, not a list"
+    if found:
         return _unknown_value(found[1], found[2])
     if found := re.match(r'Message type "([\w.]+)" should not have multiple "(\w+)" fields', raw):
         return f"'{found[2]}' is given twice; {_short(found[1])} takes it once"
     if "surrogates not allowed" in raw:
         return "the string is not valid UTF-8"
+    if "codec can't decode" in raw:
+        return "the string has a backslash that starts no escape"
     if 'Expected "}"' in raw and (opened := _unclosed_brace(text)) is not None:
         return f"the '{{' of line {opened} is never closed"
-    return raw[:1].lower() + raw[1:].rstrip(".")
+    detail = raw[:1].lower() + raw[1:].rstrip(".")
+    detail = "".join(c if c.isprintable() else repr(c)[1:-1] for c in detail)
+    before, after = _around(lines, line, (error.GetColumn() or 1) - 1)
+    field = re.search(r"(\w+)\s*:\s*(?:\[[^\[\]]*)?$", before)
+    return (f"'{field[1]}': " if field else "") + detail + _hint(raw, after)
+
+
+def _around(lines: list[str], line: int, column: int) -> tuple[str, str]:
+    """Return the text before (of two lines) and after a place; `line` from 1, `column` from 0."""
+    here = lines[line - 1] if line <= len(lines) else ""
+    return "\n".join([*lines[: line - 1][-1:], here[:column]]), here[column:]
+
+
+def _hint(raw: str, after: str) -> str:
+    """Return advice on slips that are common, from the text where the error is."""
+    if after.startswith("["):
+        return "; it takes one value, not a list"
+    if raw.startswith("Expected string"):
+        return "; strings stand in quotes"
+    if after.startswith(("//", "/*")):
+        return "; comments start with #"
+    if raw.startswith('Expected ":"'):
+        return "; a field and its value stand as name: value"
+    return ""
 
 
 def _unknown_field(owner: Descriptor | None, field: str, root: Descriptor, wanted: Kind) -> str:
