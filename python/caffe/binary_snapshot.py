@@ -6,7 +6,6 @@ together here, by the field numbers of caffe.proto.
 
 from __future__ import annotations
 
-import math
 import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,14 @@ from caffe.atomic_file import atomic_file
 from caffe.file_kind import Kind
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import check_binary
-from caffe.stored_blob import ArrayBlob, FileBlob, FloatArray, StoredBlob
+from caffe.stored_blob import (
+    ArrayBlob,
+    FileBlob,
+    FloatArray,
+    StoredBlob,
+    blob_to_array,
+    check_count,
+)
 from caffe.wire import Field
 
 _NET_LAYER, _NET_V1_LAYER = 100, 2
@@ -137,7 +143,7 @@ def _content(file: Path, what: str) -> Iterator[mmap.mmap]:
     with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
             yield data
-        except (wire.WireError, DecodeError, UnicodeDecodeError) as error:
+        except (ValueError, DecodeError) as error:
             raise ValueError(f"'{file}' is {what} with damaged content: {error}") from error
 
 
@@ -179,18 +185,7 @@ def _stored_blob(file: Path, data: mmap.mmap, message: Field) -> StoredBlob:
             values.append(field)
     shape = tuple(sizes) if shape is None else shape
     if [(field.number, field.wire) for field in values] == [(_BLOB_DATA, wire.BYTES)]:
-        bytes_there = values[0].end - values[0].begin
-        _check_count(file, bytes_there / 4, shape)
+        check_count((values[0].end - values[0].begin) / 4, shape)
         return FileBlob(file, values[0].begin, shape)
     # Doubles, or floats in several pieces: as old or other writers have them.
-    parsed = pb.BlobProto.FromString(data[message.begin : message.end])
-    array = np.array(parsed.double_data or parsed.data, dtype=np.float32)
-    _check_count(file, array.size, shape)
-    return ArrayBlob(array.reshape(shape))
-
-
-def _check_count(file: Path, count: float, shape: tuple[int, ...]) -> None:
-    if min(shape, default=0) < 0 or math.prod(shape) != count:
-        raise ValueError(
-            f"'{file}': a blob has {count:g} values, its shape {shape} wants another number"
-        )
+    return ArrayBlob(blob_to_array(pb.BlobProto.FromString(data[message.begin : message.end])))

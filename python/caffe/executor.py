@@ -250,6 +250,8 @@ class Executor:
                 slot.data = src[0].reshaped(slot.shape)
             elif slot.data is None or not (self.plan.retains_all or self._is_kept(value)):
                 slot.data = Tensor(slot.shape, self._data_kind(value))
+                if layer.node.type == "Input":  # nobody writes it until the user does
+                    slot.data.zero()
         return [self.data(value) for value in layer.node.tops]
 
     def _save(self, root: Value) -> None:

@@ -5,6 +5,7 @@ Which layer type has which fillers is layers/parameters.py's to know; how blobs 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from caffe.graph import Graph, Node
 from caffe.layers.base import LayerLike
 from caffe.layers.parameters import parameter_fillers, parameter_specs
 from caffe.proto import caffe_pb2 as pb
+from caffe.stored_blob import blob_to_array
 
 
 @dataclass
@@ -65,6 +67,8 @@ class Learning:
             if spec.name:
                 self._owners[spec.name] = learned
         layer.parameters = parameters
+        if node.param.blobs:
+            _copy_written(node.param.blobs, parameters, self.shapes[node.name])
 
     def _share(self, owner: LearnedBlob, parameter: Parameter, spec: pb.ParamSpec) -> Parameter:
         ours, theirs = tuple(parameter.data.shape), tuple(owner.parameter.data.shape)
@@ -91,3 +95,18 @@ class Learning:
             setattr(owner.spec, name, own)
         owner.sharers += 1
         return owner.parameter
+
+
+def _copy_written(
+    blobs: Sequence[pb.BlobProto],
+    parameters: Sequence[Parameter],
+    shapes: Sequence[tuple[int, ...]],
+) -> None:
+    """Copy the values that a layer's own message carries."""
+    if len(blobs) != len(parameters):
+        raise ValueError(f"carries {len(blobs)} blobs, has {len(parameters)}")
+    for index, (blob, parameter, shape) in enumerate(zip(blobs, parameters, shapes)):
+        array = blob_to_array(blob)
+        if array.size != parameter.data.count:
+            raise ValueError(f"carries blob {index} of shape {array.shape}, needs {shape}")
+        parameter.data.numpy()[...] = array.reshape(tuple(parameter.data.shape))

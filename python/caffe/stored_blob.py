@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,27 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from caffe.proto import caffe_pb2 as pb
+
 FloatArray = npt.NDArray[np.float32]
+
+
+def blob_to_array(blob: pb.BlobProto) -> FloatArray:
+    """Return the float32 values of any BlobProto; the old four sizes become a shape of four axes.
+
+    Raises ValueError where the number of values does not fit the shape.
+    """
+    values = np.array(blob.double_data or blob.data, dtype=np.float32)
+    old = (blob.num, blob.channels, blob.height, blob.width)
+    shape = tuple(blob.shape.dim) if blob.HasField("shape") else old
+    check_count(values.size, shape)
+    return values.reshape(shape)
+
+
+def check_count(count: float, shape: tuple[int, ...]) -> None:
+    """Raise ValueError unless a blob of this shape has `count` values."""
+    if min(shape, default=0) < 0 or math.prod(shape) != count:
+        raise ValueError(f"a blob has {count:g} values, its shape {shape} wants another number")
 
 
 class StoredBlob(Protocol):

@@ -191,3 +191,21 @@ def test_nothing_runs_backward_beside_the_way_to_the_loss() -> None:
     net = net_of(*CHAIN, LOSS, inner("aside", "data"))
     assert not runs(net)["aside"]
     assert runs(net)["a"]
+
+
+# -- weights in the net's own message ----------------------------------------------------------
+
+
+def test_blobs_that_a_layer_carries_are_its_weights() -> None:
+    blob = "blobs { shape { dim: 2 dim: 3 } data: [1, 2, 3, 4, 5, 6] }"
+    old = "blobs { num: 1 channels: 1 height: 2 width: 3 double_data: [1, 2, 3, 4, 5, 6] }"
+    for text in (blob, old):
+        net = caffe.Net(parse_net(HEAD + inner("a", "data", text, 2)), caffe.TRAIN)
+        np.testing.assert_array_equal(net.params["a"][0].data, [[1, 2, 3], [4, 5, 6]])
+    for text, message in (
+        (blob + blob, r"layer 'a' \(InnerProduct\): carries 2 blobs, has 1"),
+        ("blobs { shape { dim: 1 } data: 1 }", r"carries blob 0 of shape \(1,\), needs \(2, 3\)"),
+        ("blobs { shape { dim: 2 } data: 1 }", r"layer 'a' .* a blob has 1 values, its shape"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            caffe.Net(parse_net(HEAD + inner("a", "data", text, 2)), caffe.TRAIN)

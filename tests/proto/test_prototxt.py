@@ -111,7 +111,7 @@ def test_enum_by_number_and_strings_in_pieces():
 
 SPELLINGS = {
     r'name: "a\n\t\"\x41\101\\"': 'name: "a\\n\\t\\"AA\\\\"',
-    r'name: "caf\303\251 \u00e9"': 'name: "caf\u00e9 \u00e9"',
+    r'name: "caf\303\251"': 'name: "caf\u00e9"',
     """name: 'with "quotes"'""": r'name: "with \"quotes\""',
     'name: "a" # one\n  "b"\n\'c\'': 'name: "abc"',
     'layer<name:"x">': 'layer { name: "x" }',
