@@ -15,6 +15,7 @@ from typing import Protocol
 from caffe._core import Error, MemoryKind, Tensor, memory
 from caffe._core.layers import ForwardContext, Propagation, Quality
 from caffe._core.store import ActivationStore, Form, StoredActivation
+from caffe.debug_info import DebugInfo
 from caffe.graph import Graph, Node, Value
 from caffe.layers.base import LayerLike
 from caffe.memory_plan import ForwardStep, LayerFacts, MemoryPlan, SavedValue
@@ -99,6 +100,7 @@ class Executor:
         self.slots = [Slot() for _ in graph.values]
         self.counts_values = True  # whether compressing takes statistics, which costs time
         self.forward_count = 0  # training passes, which number the random draws
+        self.debug: DebugInfo | None = None  # told what each layer writes
         self.reports: dict[int, StoredReport] = {}  # by root index, of the last forward pass
         self.own_bytes = 0  # what layers themselves kept in the last forward pass
         self._went_back: set[int] = set()  # layers whose backward pass followed the last forward
@@ -231,6 +233,8 @@ class Executor:
                 layer.layer.forward(src, dst, context)
         took = time.perf_counter() - began
         self.own_bytes += layer.layer.saved_bytes()
+        if self.debug:
+            self.debug.forward(layer, [self.data(value) for value in node.tops])
         del src, dst
         for root in step.save_after:
             self._save(root)
@@ -249,6 +253,8 @@ class Executor:
                 slot.data = src[0].reshaped(slot.shape)
             elif slot.data is None or not (self.plan.retains_all or self._is_kept(value)):
                 slot.data = Tensor(slot.shape, self._data_kind(value))
+                if layer.node.type == "Input":  # nobody writes it until the user does
+                    slot.data.zero()
         return [self.data(value) for value in layer.node.tops]
 
     def _save(self, root: Value) -> None:
@@ -334,6 +340,8 @@ class Executor:
             with LayerErrors(node, users_code=True):
                 layer.layer.backward(src, dst, diff_dst, diff_src, layer.propagation)
         took = time.perf_counter() - began
+        if self.debug:
+            self.debug.backward(layer, diff_src)
         del src, dst, diff_dst, diff_src
         if not self.plan.retains_all:
             self._release_after_backward(layer)
