@@ -1,9 +1,9 @@
-// caffe._core.Layer and one constructor a layer type; python/caffe/layers/native.py calls them.
+// caffe._core.layers: the interface of all layers. Their constructors, which
+// python/caffe/layers/native.py calls, are in the other files layers_*.cpp.
 #include <pybind11/stl.h>
 
 #include "caffe/bindings/module.hpp"
 #include "caffe/layers/layer.hpp"
-#include "caffe/layers/relu.hpp"
 
 namespace py = pybind11;
 using namespace caffe;  // NOLINT: bindings name nearly everything of it
@@ -80,23 +80,12 @@ void bind_interface(py::module_& m) {
       .def_readwrite("parameters", &Layer::parameters);
 }
 
-// A constructor of `Type` from keyword arguments, through its options struct.
-template <typename Type>
-using Bind = py::class_<Type, Layer, std::shared_ptr<Type>>;
-
-void bind_types(py::module_& m) {
-  Bind<ReLULayer>(m, "ReLU").def(py::init([](float negative_slope) {
-                                   return std::make_shared<ReLULayer>(ReLUOptions{negative_slope});
-                                 }),
-                                 "negative_slope"_a = 0.0f);
-}
-
 }  // namespace
 
 void bind_layers(py::module_& m) {
   py::module_ layers = m.def_submodule("layers", "The layers whose arithmetic is C++.");
   bind_interface(layers);
-  bind_types(layers);
+  bind_elementwise_layers(layers);
   bind_conv_layers(layers);
   bind_norm_layers(layers);
 }

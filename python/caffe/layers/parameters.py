@@ -22,6 +22,15 @@ def _inner_product(param: pb.LayerParameter) -> list[pb.FillerParameter]:
     return [param.inner_product_param.weight_filler, param.inner_product_param.bias_filler]
 
 
+def _bias(param: pb.LayerParameter) -> list[pb.FillerParameter]:
+    return [param.bias_param.filler]
+
+
+def _prelu(param: pb.LayerParameter) -> list[pb.FillerParameter]:
+    p = param.prelu_param
+    return [p.filler if p.HasField("filler") else _constant(0.25)]
+
+
 def _scale(param: pb.LayerParameter) -> list[pb.FillerParameter]:
     scale = param.scale_param
     gamma = scale.filler if scale.HasField("filler") else _constant(1)
@@ -36,8 +45,11 @@ def _batch_norm(param: pb.LayerParameter) -> list[pb.FillerParameter]:
 
 _FILLERS: dict[str, Callable[[pb.LayerParameter], list[pb.FillerParameter]]] = {
     "BatchNorm": _batch_norm,
+    "Bias": _bias,
     "Convolution": _convolution,
+    "Deconvolution": _convolution,
     "InnerProduct": _inner_product,
+    "PReLU": _prelu,
     "Scale": _scale,
 }
 
