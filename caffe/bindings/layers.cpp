@@ -60,7 +60,11 @@ void bind_interface(py::module_& m) {
                [](bool train, bool save_for_backward, uint64_t random_key, uint64_t forward_count) {
                  return ForwardContext{train, save_for_backward, random_key, forward_count};
                }),
-           "train"_a, "save_for_backward"_a = true, "random_key"_a = 0, "forward_count"_a = 0);
+           "train"_a, "save_for_backward"_a = true, "random_key"_a = 0, "forward_count"_a = 0)
+      .def_readonly("train", &ForwardContext::train)
+      .def_readonly("save_for_backward", &ForwardContext::save_for_backward)
+      .def_readonly("random_key", &ForwardContext::random_key)
+      .def_readonly("forward_count", &ForwardContext::forward_count);
   using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<Layer, std::shared_ptr<Layer>>(m, "Layer")
       .def("reshape", &Layer::reshape)

@@ -67,4 +67,4 @@ def test_one_top_is_a_copy() -> None:
 )
 def test_bad_configuration(options: str, tops: int, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        LayerUnderTest(slicing(options, tops), [random_array(2, 6)])
+        LayerUnderTest(slicing(options, tops), [random_array(2, 6)], default_top=False)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TypedDict
 
 from caffe._core import layers as core
+from caffe.layers.labels import normalization
 from caffe.proto import caffe_pb2 as pb
 
 
@@ -106,10 +107,7 @@ def _softmax(param: pb.LayerParameter, phase: int) -> core.Layer:
 
 def _softmax_loss(param: pb.LayerParameter, phase: int) -> core.Layer:
     p = param.loss_param
-    mode = p.normalization
-    if p.HasField("normalize") and not p.HasField("normalization"):
-        mode = pb.LossParameter.VALID if p.normalize else pb.LossParameter.BATCH_SIZE
-    name = pb.LossParameter.NormalizationMode.Name(mode)
+    name = pb.LossParameter.NormalizationMode.Name(normalization(p))
     return core.SoftmaxWithLoss(
         axis=param.softmax_param.axis,
         ignore_label=p.ignore_label if p.HasField("ignore_label") else None,
