@@ -19,6 +19,7 @@ import numpy as np
 from google.protobuf import text_format
 
 from caffe import _core
+from caffe.layers.builtin import BuiltInRunner
 from caffe.layers.factory import make_layer
 from caffe.proto import caffe_pb2 as pb
 
@@ -122,6 +123,8 @@ class LayerUnderTest:
         """The tops for `bottoms`, as copies."""
         traits = self.core.traits()
         src = [to_tensor(bottom) for bottom in self.bottoms]
+        if isinstance(self.core, BuiltInRunner) and self.core.layer.shaped_by_data:
+            self.top_shapes = self.core.shapes_by_data(src)
         dst = [unwritten(shape) for shape in self.top_shapes]
         if traits.alias:
             dst = [src[0].reshaped(list(shape)) for shape in self.top_shapes]
