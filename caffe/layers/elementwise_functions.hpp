@@ -35,10 +35,21 @@ inline float vector_tanh(float x) {
   return z < 0.3f ? near : far;
 }
 
-// e^x - 1 for x <= 0, without its cancellation near 0: with t = tanh(x / 2) it is 2t / (1 - t).
+// e^x - 1 for x <= 0 and a little above, without its cancellation near 0: with t = tanh(x / 2) it is
+// 2t / (1 - t).
 inline float vector_expm1(float x) {
   const float t = vector_tanh(0.5f * x);
   return 2.0f * t / (1.0f - t);
+}
+
+// log(1 + u) for u from 0 to 1, in arithmetic that vectorises: with s = u / (2 + u) it is
+// 2 atanh(s) = 2 (s + s^3 / 3 + s^5 / 5 + ...), and s is at most 1/3.
+inline float vector_log1p(float u) {
+  const float s = u / (2.0f + u);
+  const float z = s * s;
+  float sum = 1.0f / 13;
+  for (const float odd : {11.0f, 9.0f, 7.0f, 5.0f, 3.0f, 1.0f}) sum = sum * z + 1.0f / odd;
+  return 2.0f * s * sum;
 }
 
 // Holds for every function below that does not say otherwise.
@@ -61,8 +72,8 @@ struct AbsVal : Differentiable {
 // Backward reads: y, within a bound.
 struct BNLL : Differentiable {
   Reading reading() const { return reads_top(Quality::Bounded); }
-  float value(float x) const { return std::max(x, 0.0f) + std::log1p(std::exp(-std::fabs(x))); }
-  float slope(float y) const { return -std::expm1(-y); }
+  float value(float x) const { return std::max(x, 0.0f) + vector_log1p(vector_exp(-std::fabs(x))); }
+  float slope(float y) const { return -vector_expm1(-y); }
   float steepest() const { return 1; }
 };
 

@@ -44,7 +44,10 @@ void PReLULayer::forward(const Tensors& src, const Tensors& dst, const ForwardCo
   const float* x = src[0].data();
   const float* a = parameters[0]->data.data();
   float* y = dst[0].data();
-  for_each_value(shape_, [=](int64_t c, int64_t i) { y[i] = x[i] > 0 ? x[i] : a[c] * x[i]; });
+  for_each_value(shape_, [=](int64_t c, int64_t i) {
+    const float bent = a[c] * x[i];  // apart: compilers do not vectorise a choice to load
+    y[i] = x[i] > 0 ? x[i] : bent;
+  });
 }
 
 void PReLULayer::backward(const BackwardArguments& arguments) {
@@ -64,12 +67,16 @@ void PReLULayer::backward(const BackwardArguments& arguments) {
     const uint64_t* words = src.mask_words();
     for_each_value(shape_, [=](int64_t c, int64_t i) {
       const bool positive = (words[i / 64] >> (i % 64) & 1) != 0;
-      dx[i] = positive ? dy[i] : a[c] * dy[i];
+      const float damped = a[c] * dy[i];
+      dx[i] = positive ? dy[i] : damped;
     });
     return;
   }
   const float* x = src.data();
-  for_each_value(shape_, [=](int64_t c, int64_t i) { dx[i] = x[i] > 0 ? dy[i] : a[c] * dy[i]; });
+  for_each_value(shape_, [=](int64_t c, int64_t i) {
+    const float damped = a[c] * dy[i];
+    dx[i] = x[i] > 0 ? dy[i] : damped;
+  });
 }
 
 }  // namespace caffe

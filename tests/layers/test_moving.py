@@ -20,7 +20,7 @@ BatchAxis = _core.layers.BatchAxis
 
 @pytest.mark.parametrize("name", ["tile", "im2col", "spp"])
 def test_golden(name: str) -> None:
-    """Crop's has a gradient of zeros for the bottom that is not read: see tests/net/test_golden.py."""
+    """Crop's has a gradient of zeros for the unread bottom: see tests/net/test_golden.py."""
     check_golden(name)
 
 

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from caffe._core import Parameter, Tensor, _Enum
 
 class Quality(_Enum):
@@ -68,6 +71,15 @@ class ForwardContext:
     def random_key(self) -> int: ...
     @property
     def forward_count(self) -> int: ...
+
+def multiply(
+    a: npt.NDArray[np.float32],
+    b: npt.NDArray[np.float32],
+    out: npt.NDArray[np.float32],
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    accumulate: bool = False,
+) -> None: ...
 
 class Layer:
     parameters: list[Parameter]

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from caffe._core.layers import multiply
 from caffe.layers.builtin import MANY, FloatArray
 from caffe.layers.lstm_unit import Gates, gates, next_cell, step_back
 from caffe.layers.recurrent import Recurrent
@@ -34,14 +35,15 @@ class LSTM(Recurrent):
         """Write y, and the last states."""
         z = self.project(bottom)
         cont = bottom[1].data[:, :, np.newaxis]
-        weights = self.blobs[self._hidden_index].data.T
+        weights = self.blobs[self._hidden_index].data
         h, c = self.initial_states(bottom)
         if self.saves:
             self.saved["h"], self.saved["c"] = np.array(h), np.array(c)
             self.saved["gates"] = np.empty_like(z)
         y = top[0].data
         for t in range(len(z)):
-            values = gates(z[t] + (cont[t] * h) @ weights)
+            multiply(cont[t] * h, weights, z[t], transpose_b=True, accumulate=True)
+            values = gates(z[t])
             c = next_cell(values, c, cont[t])
             h = values.o * np.tanh(c)
             y[t] = h
@@ -65,9 +67,11 @@ class LSTM(Recurrent):
         if self.exposed:
             dh, dc = top[1].diff[0], top[2].diff[0]
         dz = np.empty_like(self.saved["gates"])
+        back = np.empty_like(cells[0])
         for t in reversed(range(len(steps))):
             dz[t], dc = step_back(steps[t], cells[t], cells[t + 1], cont[t], dc, dh + dy[t])
-            dh = cont[t] * (dz[t] @ weights)
+            multiply(dz[t], weights, back)
+            dh = cont[t] * back
         before = cont * np.concatenate([self.saved["h"][np.newaxis], y[:-1]])
         self.project_back(bottom, propagate_down, dz, before)
         self.states_back(bottom, propagate_down, [dh, dc])

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from caffe._core.layers import Quality
+from caffe._core.layers import Quality, multiply
 from caffe.layers.builtin import BuiltIn, FloatArray, Reads
 
 
@@ -125,11 +125,15 @@ class Recurrent(BuiltIn):
     def project(self, bottom: Sequence[Any]) -> FloatArray:
         """Return the part of z that needs no state, T x N x width."""
         steps, batch = bottom[0].shape[:2]
-        weights, bias = self.blobs[0].data, self.blobs[1].data
-        flat = bottom[0].data.reshape(steps * batch, -1) @ weights.T + bias
-        z: FloatArray = flat.reshape(steps, batch, -1)
+        x = bottom[0].data.reshape(steps * batch, -1)
+        z = np.empty((steps, batch, self.blobs[1].count), np.float32)
+        multiply(x, self.blobs[0].data, z.reshape(steps * batch, -1), transpose_b=True)
+        z += self.blobs[1].data
         if self.has_static:
-            z += bottom[2].data.reshape(batch, -1) @ self.blobs[2].data.T
+            part = np.empty(z.shape[1:], np.float32)
+            static = bottom[2].data.reshape(batch, -1)
+            multiply(static, self.blobs[2].data, part, transpose_b=True)
+            z += part
         return z
 
     def project_back(
@@ -145,24 +149,28 @@ class Recurrent(BuiltIn):
         """
         steps, batch, width = dz.shape
         flat = dz.reshape(steps * batch, width)
-        if self.learns[0]:
-            x = bottom[0].data.reshape(steps * batch, -1)
-            self.blobs[0].diff[...] += flat.T @ x
         if self.learns[1]:
             self.blobs[1].diff[...] += flat.sum(axis=0)
         if self.learns[self._hidden_index]:
-            gradient = self.blobs[self._hidden_index].diff
-            gradient[...] += flat.T @ before.reshape(steps * batch, -1)
-        if propagate_down[0]:
-            bottom[0].diff[...] = (flat @ self.blobs[0].data).reshape(bottom[0].shape)
+            self.add_product(flat, before.reshape(steps * batch, -1), self._hidden_index)
+        self._input_back(bottom, propagate_down, 0, flat)
         if propagate_down[1]:
             bottom[1].diff[...] = 0  # where sequences begin is not learned
         if self.has_static:
-            summed = dz.sum(axis=0)
-            if self.learns[2]:
-                self.blobs[2].diff[...] += summed.T @ bottom[2].data.reshape(batch, -1)
-            if propagate_down[2]:
-                bottom[2].diff[...] = (summed @ self.blobs[2].data).reshape(bottom[2].shape)
+            self._input_back(bottom, propagate_down, 2, dz.sum(axis=0))
+
+    def _input_back(
+        self, bottom: Sequence[Any], propagate_down: Sequence[bool], index: int, dz: FloatArray
+    ) -> None:
+        """Pass dz, rows x width, on to bottom `index` and the blob of that index, its weights."""
+        if self.learns[index]:
+            self.add_product(dz, bottom[index].data.reshape(len(dz), -1), index)
+        if propagate_down[index]:
+            multiply(dz, self.blobs[index].data, bottom[index].diff.reshape(len(dz), -1))
+
+    def add_product(self, rows: FloatArray, inputs: FloatArray, blob: int) -> None:
+        """Add what rows of output gradients and of inputs give to a weight blob's gradient."""
+        multiply(rows, inputs, self.blobs[blob].diff, transpose_a=True, accumulate=True)
 
     def states_back(
         self, bottom: Sequence[Any], propagate_down: Sequence[bool], gradients: Sequence[Any]

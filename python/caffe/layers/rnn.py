@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from caffe._core.layers import multiply
 from caffe.layers.builtin import MANY, FloatArray
 from caffe.layers.recurrent import Recurrent
 
@@ -38,14 +39,17 @@ class RNN(Recurrent):
         """Write y, and the last state."""
         z = self.project(bottom)
         cont = bottom[1].data[:, :, np.newaxis]
-        weights = self.blobs[self._hidden_index].data.T
+        weights = self.blobs[self._hidden_index].data
         (first,) = self.initial_states(bottom)
         h = first
         for t in range(len(z)):
-            z[t] += (cont[t] * h) @ weights
+            multiply(cont[t] * h, weights, z[t], transpose_b=True, accumulate=True)
             h = np.tanh(z[t], out=z[t])  # z becomes the states
-        out_weights, out_bias = self.blobs[-2].data, self.blobs[-1].data
-        top[0].data[...] = np.tanh(z @ out_weights.T + out_bias)
+        y = top[0].data
+        rows = y.reshape(-1, self.size)
+        multiply(z.reshape(-1, self.size), self.blobs[-2].data, rows, transpose_b=True)
+        rows += self.blobs[-1].data
+        np.tanh(y, out=y)
         if self.saves:
             self.saved["h"] = np.concatenate([first[np.newaxis], z])
         self.final_states(top, [h])
@@ -61,13 +65,16 @@ class RNN(Recurrent):
         out = top[0].diff * (1 - y * y)
         rows = out.reshape(-1, self.size)
         if self.learns[-2]:
-            self.blobs[-2].diff[...] += rows.T @ h.reshape(-1, self.size)
+            self.add_product(rows, h.reshape(-1, self.size), -2)
         if self.learns[-1]:
             self.blobs[-1].diff[...] += rows.sum(axis=0)
-        dz = out @ self.blobs[-2].data  # of h at first, from its own output
+        dz = np.empty_like(out)  # of h at first, from its own output
+        multiply(rows, self.blobs[-2].data, dz.reshape(-1, self.size))
+        back = np.empty_like(h[0])
         dh: FloatArray = top[1].diff[0] if self.exposed else np.zeros_like(h[0])
         for t in reversed(range(len(dz))):
             dz[t] = (dz[t] + dh) * (1 - h[t] * h[t])
-            dh = cont[t] * (dz[t] @ weights)
+            multiply(dz[t], weights, back)
+            dh = cont[t] * back
         self.project_back(bottom, propagate_down, dz, cont * before)
         self.states_back(bottom, propagate_down, [dh])
