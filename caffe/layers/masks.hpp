@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "caffe/core/parallel.hpp"
 
@@ -26,24 +27,23 @@ void for_each_mask_word(int64_t count, const Body& body) {
   });
 }
 
+// Byte i of `flags`, 0 or 1, as bit i: the product moves bit 8i to 56 + i, and nothing else there.
+inline uint64_t gather_bits(const uint8_t* flags) {
+  uint64_t bytes;
+  std::memcpy(&bytes, flags, sizeof bytes);
+  return (bytes * 0x0102040810204080u) >> 56;
+}
+
 // Sets the bits of the values for which inside(index) holds, and clears the others.
 template <typename Predicate>
 void write_mask(int64_t count, uint64_t* words, const Predicate& inside) {
-  const BitTable table;
   for_each_mask_word(count, [&](int64_t word, int64_t first, int64_t last) {
-    uint64_t halves[2] = {};
-    for (int half = 0; first + 32 * half < last; ++half) {
-      const int64_t at = first + 32 * half;
-      const int64_t length = std::min<int64_t>(32, last - at);
-      uint32_t bits = 0;
-#pragma omp simd reduction(| : bits)
-      for (int64_t i = 0; i < length; ++i) {
-        const uint32_t bit = table.bit[i];
-        bits |= inside(at + i) ? bit : 0u;
-      }
-      halves[half] = bits;
-    }
-    words[word] = halves[0] | halves[1] << 32;
+    uint8_t flags[64] = {};
+#pragma omp simd
+    for (int64_t i = 0; i < last - first; ++i) flags[i] = inside(first + i) ? 1 : 0;
+    uint64_t bits = 0;
+    for (int i = 0; i < 8; ++i) bits |= gather_bits(flags + 8 * i) << (8 * i);
+    words[word] = bits;
   });
 }
 

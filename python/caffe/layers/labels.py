@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from caffe.proto import caffe_pb2 as pb
 
-Mode = pb.LossParameter.NormalizationMode
 IndexArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
