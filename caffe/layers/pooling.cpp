@@ -70,12 +70,15 @@ std::vector<Shape> PoolingLayer::reshape(const std::vector<Shape>& bottoms) {
               p.size() < std::numeric_limits<int32_t>::max(),
           "bottom 0 is ", shape_string(src), ": more than 2^31 pixels in a plane");
 
+  require(o.method != PoolMethod::Stochastic || (p.pad_h == 0 && p.pad_w == 0),
+          "STOCHASTIC pooling takes no pad");
+
   widths_.resize(p.out_width);
   for (int64_t ow = 0; ow < p.out_width; ++ow) {
     const int64_t left = ow * p.stride_w - p.pad_w;
     widths_[ow] = static_cast<float>(std::min(left + p.kernel_w, p.width + p.pad_w) - left);
   }
-  offsets_.resize(o.method == PoolMethod::Max ? p.kernel_h * p.kernel_w : 0);
+  offsets_.resize(o.method == PoolMethod::Average ? 0 : p.kernel_h * p.kernel_w);
   for (size_t code = 0; code < offsets_.size(); ++code) {
     const int64_t row = static_cast<int64_t>(code) / p.kernel_w;
     offsets_[code] = static_cast<int32_t>(row * p.width + static_cast<int64_t>(code) % p.kernel_w);
@@ -96,23 +99,30 @@ Traits PoolingLayer::traits() const {
   return traits;
 }
 
-void PoolingLayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) {
-  if (options_.method == PoolMethod::Max) {
-    max_forward(src, dst, context.save_for_backward);
-    return;
-  }
-  const float* x = src[0].data();
-  float* y = dst[0].data();
-  parallel_for(planes_, kParallelGrain / plane_.size() + 1, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      average_pool(plane_, widths_.data(), x + i * plane_.size(), y + i * plane_.out_size());
-    }
+template <typename Body>
+void PoolingLayer::for_each_plane(const Tensor& src, const Tensor& dst, const Body& body) const {
+  const float* x = src.data();
+  float* y = dst.data();
+  parallel_for(planes_, kParallelGrain / plane_.size() + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) body(x + i * plane_.size(), y + i * plane_.out_size());
   });
 }
 
-void PoolingLayer::max_forward(const Tensors& src, const Tensors& dst, bool save) {
-  const size_t bytes = packed_bytes(plane_.out_size(), bits_);
+void PoolingLayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) {
   index_.reset();
+  if (options_.method == PoolMethod::Average) {
+    for_each_plane(src[0], dst[0],
+                   [&](const float* x, float* y) { average_pool(plane_, widths_.data(), x, y); });
+  } else if (options_.method == PoolMethod::Stochastic && !context.train) {
+    for_each_plane(src[0], dst[0], [&](const float* x, float* y) { weighted_pool(plane_, x, y); });
+  } else {
+    take(src, dst, context);
+  }
+}
+
+void PoolingLayer::take(const Tensors& src, const Tensors& dst, const ForwardContext& context) {
+  const size_t bytes = packed_bytes(plane_.out_size(), bits_);
+  const bool save = context.save_for_backward;
   if (save) index_ = Arena::instance().allocate(planes_ * bytes, MemoryKind::StoredActivations);
   auto* index = save ? reinterpret_cast<uint8_t*>(index_->data()) : nullptr;
   const float* x = src[0].data();
@@ -122,9 +132,15 @@ void PoolingLayer::max_forward(const Tensors& src, const Tensors& dst, bool save
   parallel_for(planes_, kParallelGrain / plane_.size() + 1, [&](int64_t begin, int64_t end) {
     int32_t* codes = scratch.mine();
     for (int64_t i = begin; i < end; ++i) {
-      max_pool(plane_, x + i * plane_.size(), y + i * plane_.out_size(), codes);
+      const int64_t first = i * plane_.out_size();
+      if (options_.method == PoolMethod::Max) {
+        max_pool(plane_, x + i * plane_.size(), y + first, codes);
+      } else {
+        stochastic_pool(plane_, {context.random_key, context.forward_count, first},
+                        x + i * plane_.size(), y + first, codes);
+      }
       if (save) pack_codes(codes, plane_.out_size(), bits_, index + i * bytes);
-      if (mask != nullptr) write_mask(codes, mask + i * plane_.out_size());
+      if (mask != nullptr) write_mask(codes, mask + first);
     }
   });
 }
@@ -141,8 +157,8 @@ void PoolingLayer::write_mask(const int32_t* codes, float* mask) const {
 void PoolingLayer::backward(const BackwardArguments& arguments) {
   const Tensor& diff_src = arguments.diff_src[0];
   if (!diff_src.defined()) return;
-  if (options_.method == PoolMethod::Max) {
-    max_backward(arguments.diff_dst[0], diff_src);
+  if (options_.method != PoolMethod::Average) {
+    give_back(arguments.diff_dst[0], diff_src);
     return;
   }
   const float* dy = arguments.diff_dst[0].data();
@@ -156,8 +172,11 @@ void PoolingLayer::backward(const BackwardArguments& arguments) {
   });
 }
 
-void PoolingLayer::max_backward(const Tensor& diff_dst, const Tensor& diff_src) {
-  if (!index_) throw Error("backward needs the index of a forward pass that saved it");
+void PoolingLayer::give_back(const Tensor& diff_dst, const Tensor& diff_src) {
+  if (!index_) {
+    throw Error(
+        "backward needs the index of a forward pass that saved it; STOCHASTIC has none in TEST");
+  }
   const size_t bytes = packed_bytes(plane_.out_size(), bits_);
   const auto* index = reinterpret_cast<const uint8_t*>(index_->data());
   const float* dy = diff_dst.data();

@@ -18,6 +18,7 @@ from caffe._core.store import ActivationStore, Form, StoredActivation
 from caffe.debug_info import DebugInfo
 from caffe.graph import Graph, Node, Value
 from caffe.layers.base import LayerLike
+from caffe.layers.builtin import BuiltInRunner
 from caffe.memory_plan import ForwardStep, LayerFacts, MemoryPlan, SavedValue
 
 _NOTHING = Tensor()
@@ -213,7 +214,17 @@ class Executor:
         memory.set_scope(layer.node.name)
         self.reshape(index)
         with LayerErrors(layer.node):
+            self._reshape_to_data(layer)
             return self._run_forward(layer, self.plan.forward[index])
+
+    def _reshape_to_data(self, layer: RuntimeLayer) -> None:
+        """Give the tops the shapes that follow from the bottoms' values, if the layer says so."""
+        runner = layer.layer
+        if not (isinstance(runner, BuiltInRunner) and runner.layer.shaped_by_data):
+            return
+        shapes = runner.shapes_by_data([self.data(value) for value in layer.node.bottoms])
+        for value, shape in zip(layer.node.tops, shapes):
+            self.set_shape(value, shape)
 
     def _run_forward(self, layer: RuntimeLayer, step: ForwardStep) -> float:
         node = layer.node
