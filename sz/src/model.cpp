@@ -9,9 +9,9 @@ namespace {
 constexpr int kTrialSteps = 256;  // of the sample that chooses the neighbourhood
 constexpr int kLeastSteps = 512;  // of the sample that the frequencies are fitted to ...
 constexpr int kMostSteps = 2048;
-constexpr int kSampledShare = 8;   // ... which is one value in so many, between these limits
-constexpr int kPieceSteps = 512;   // samples are taken in pieces of about so many,
-constexpr int kPieceRows = 8;      // so many rows where a plane is larger: most have one above
+constexpr int kSampledShare = 8;  // ... which is one value in so many, between these limits
+constexpr int kPieceSteps = 512;  // samples are taken in pieces of about so many,
+constexpr int kPieceRows = 8;     // so many rows where a plane is larger: most have one above
 
 // `pieces` times a chunk with gaps between its lanes. Piece i begins at value i * piece_stride.
 struct Sample {
@@ -48,12 +48,15 @@ Sample plan_sample(const Layout& layout, int steps) {
   const uint64_t aligned = plane > 0 ? plane : has_rows ? layout.row : 1;
   uint64_t stride = layout.count / kLanes * 31 / 32 / aligned;
   while (stride > 1 && shares_factor(stride)) stride--;
-  const bool small = layout.chunks() == 1 &&
-                     layout.lattice_of(layout.values_of(0)).steps <= 2 * steps;
+  const bool small =
+      layout.chunks() == 1 && layout.lattice_of(layout.values_of(0)).steps <= 2 * steps;
   if (small || stride * aligned < 2 * lane_steps) return whole_array(layout);
   const auto pieces = static_cast<uint64_t>(std::max(steps / static_cast<int>(lane_steps), 1));
-  return {static_cast<int>(pieces), stride / pieces * aligned, stride * aligned,
-          layout.lattice(static_cast<int>(lane_steps)), {kLanes, 0}};
+  return {static_cast<int>(pieces),
+          stride / pieces * aligned,
+          stride * aligned,
+          layout.lattice(static_cast<int>(lane_steps)),
+          {kLanes, 0}};
 }
 
 void count_sample(const Kernels& kernels, const Sample& sample, Sampler* sampler,
