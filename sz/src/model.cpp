@@ -9,7 +9,7 @@ namespace {
 constexpr int kTrialSteps = 256;  // of the sample that chooses the neighbourhood
 constexpr int kLeastSteps = 512;  // of the sample that the frequencies are fitted to ...
 constexpr int kMostSteps = 2048;
-constexpr int kSampledShare = 8;  // ... which is one value in so many, between these limits
+constexpr int kSampledShare = 16;  // ... which is one value in so many, between these limits
 constexpr int kPieceSteps = 512;  // samples are taken in pieces of about so many,
 constexpr int kPieceRows = 8;     // so many rows where a plane is larger: most have one above
 
