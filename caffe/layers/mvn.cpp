@@ -1,6 +1,7 @@
 #include "caffe/layers/mvn.hpp"
 
 #include <cmath>
+#include <limits>
 
 namespace caffe {
 
@@ -30,6 +31,11 @@ Traits MVNLayer::traits() const {
   traits.forward_in_place = true;
   traits.backward_in_place = true;
   traits.batch_axis = BatchAxis::Independent;
+  if (options_.normalize_variance) {
+    traits.error_factor = std::numeric_limits<float>::infinity();  // 1 / s, which has no limit
+  } else {
+    traits.error_factor = 2;  // of the value and of the mean
+  }
   return traits;
 }
 

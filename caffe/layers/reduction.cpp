@@ -1,5 +1,8 @@
 #include "caffe/layers/reduction.hpp"
 
+#include <cmath>
+#include <limits>
+
 namespace caffe {
 
 std::vector<Shape> ReductionLayer::reshape(const std::vector<Shape>& bottoms) {
@@ -24,6 +27,9 @@ Needs ReductionLayer::needs(const Propagation& propagation) const {
 Traits ReductionLayer::traits() const {
   Traits traits;
   traits.batch_axis = axis_ == 0 ? BatchAxis::Coupled : BatchAxis::Independent;
+  const bool curved = options_.operation == ReductionOperation::SumOfSquares;
+  traits.error_factor = curved ? std::numeric_limits<float>::infinity()
+                               : std::fabs(factor()) * static_cast<float>(shape_.inner);
   return traits;
 }
 

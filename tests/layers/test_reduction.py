@@ -75,6 +75,20 @@ def test_needs(operation: str, quality: Quality) -> None:
     assert layer.core.needs(layer.propagation).tops[0].quality == Quality.NOTHING
 
 
+@pytest.mark.parametrize(
+    ("operation", "options", "factor"),
+    [
+        ("SUM", "axis: 1 coeff: -0.5", 2),
+        ("ASUM", "", 12),
+        ("MEAN", "coeff: 3", 3),
+        ("SUMSQ", "", np.inf),
+    ],
+)
+def test_error_factor(operation: str, options: str, factor: float) -> None:
+    layer = LayerUnderTest(reduction(operation, options), [random_array(3, 4)])
+    assert layer.core.traits().error_factor == pytest.approx(factor)
+
+
 def test_the_absolute_values_gradient_at_zero() -> None:
     layer = LayerUnderTest(reduction("ASUM"), [np.float32([0, -1, 2])])
     layer.forward()

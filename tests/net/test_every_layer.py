@@ -15,6 +15,7 @@ from nets import make_solver, parameters
 
 import caffe
 from caffe.data.lmdb_writer import LmdbWriter
+from caffe.layers.parameters import parameter_fillers
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import parse_net
 from caffe.solver import Solver
@@ -320,6 +321,20 @@ def test_data_from_a_database(tmp_path: Path) -> None:
 def test_every_type_is_in_some_net() -> None:
     found = {layer.type for text in NETS.values() for layer in parse_net(text).layer}
     assert sorted(found | WITH_FILES) == caffe.layer_type_list()
+
+
+def test_every_blob_has_its_filler() -> None:
+    static = source("fixed", 4, 3) + SEQUENCE.replace(
+        'bottom: "cont" top: "h"', 'bottom: "cont" bottom: "fixed" top: "h"'
+    )
+    more = [static.replace("KIND", kind) for kind in ("LSTM", "RNN")]
+    for text in [*NETS.values(), *more]:
+        net = make_solver(parse_net(text)).net
+        for node in net.graph.nodes:
+            blobs = net.params.get(node.name, [])
+            fillers = parameter_fillers(node.param)[: len(blobs)]
+            # Parameter starts at zero, in Caffe as well.
+            assert len(fillers) == (0 if node.type == "Parameter" else len(blobs)), node.type
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "RNN"])
