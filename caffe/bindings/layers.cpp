@@ -1,9 +1,13 @@
-// caffe._core.Layer and one constructor a layer type; python/caffe/layers/native.py calls them.
+// caffe._core.layers: the interface of all layers, and a matrix product for those in Python. The
+// constructors, which python/caffe/layers/native.py calls, are in the other files layers_*.cpp.
+#include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "caffe/bindings/module.hpp"
+#include "caffe/core/onednn.hpp"
 #include "caffe/layers/layer.hpp"
-#include "caffe/layers/relu.hpp"
 
 namespace py = pybind11;
 using namespace caffe;  // NOLINT: bindings name nearly everything of it
@@ -60,7 +64,11 @@ void bind_interface(py::module_& m) {
                [](bool train, bool save_for_backward, uint64_t random_key, uint64_t forward_count) {
                  return ForwardContext{train, save_for_backward, random_key, forward_count};
                }),
-           "train"_a, "save_for_backward"_a = true, "random_key"_a = 0, "forward_count"_a = 0);
+           "train"_a, "save_for_backward"_a = true, "random_key"_a = 0, "forward_count"_a = 0)
+      .def_readonly("train", &ForwardContext::train)
+      .def_readonly("save_for_backward", &ForwardContext::save_for_backward)
+      .def_readonly("random_key", &ForwardContext::random_key)
+      .def_readonly("forward_count", &ForwardContext::forward_count);
   using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<Layer, std::shared_ptr<Layer>>(m, "Layer")
       .def("reshape", &Layer::reshape)
@@ -80,15 +88,42 @@ void bind_interface(py::module_& m) {
       .def_readwrite("parameters", &Layer::parameters);
 }
 
-// A constructor of `Type` from keyword arguments, through its options struct.
-template <typename Type>
-using Bind = py::class_<Type, Layer, std::shared_ptr<Type>>;
+using Matrix = py::array_t<float>;
 
-void bind_types(py::module_& m) {
-  Bind<ReLULayer>(m, "ReLU").def(py::init([](float negative_slope) {
-                                   return std::make_shared<ReLULayer>(ReLUOptions{negative_slope});
-                                 }),
-                                 "negative_slope"_a = 0.0f);
+// Distance of two rows; ConfigError unless the array is a matrix with values side by side in a row.
+int64_t row_stride(const char* name, const Matrix& matrix) {
+  constexpr py::ssize_t kSize = sizeof(float);
+  require(matrix.ndim() == 2, name, " has ", matrix.ndim(), " axes, needs 2");
+  if (matrix.size() == 0) return 1;
+  require(matrix.shape(1) <= 1 || matrix.strides(1) == kSize, name,
+          " needs the values of a row side by side");
+  const int64_t stride = matrix.strides(0) / kSize;
+  require(matrix.shape(0) <= 1 || stride >= matrix.shape(1), name, " needs rows one after another");
+  return std::max<int64_t>(stride, matrix.shape(1));
+}
+
+// out = op(a) op(b), or with `accumulate` out += op(a) op(b); op transposes where asked to.
+void multiply(const Matrix& a, const Matrix& b, Matrix out, bool transpose_a, bool transpose_b,
+              bool accumulate) {
+  const int64_t lda = row_stride("a", a);
+  const int64_t ldb = row_stride("b", b);
+  const int64_t ldc = row_stride("out", out);
+  const int64_t m = a.shape(transpose_a ? 1 : 0);
+  const int64_t k = a.shape(transpose_a ? 0 : 1);
+  const int64_t n = b.shape(transpose_b ? 0 : 1);
+  require(b.shape(transpose_b ? 1 : 0) == k && out.shape(0) == m && out.shape(1) == n,
+          "matrices of ", m, "x", k, " and ", b.shape(transpose_b ? 1 : 0), "x", n,
+          " do not give one of ", out.shape(0), "x", out.shape(1));
+  if (m == 0 || n == 0 || k == 0) {
+    if (!accumulate) out[py::ellipsis()] = 0.0f;
+    return;
+  }
+  const float* from_a = a.data();
+  const float* from_b = b.data();
+  float* to = out.mutable_data();
+  const py::gil_scoped_release release;
+  gemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k, 1, from_a, lda, from_b, ldb,
+       accumulate ? 1 : 0, to, ldc);
 }
 
 }  // namespace
@@ -96,7 +131,10 @@ void bind_types(py::module_& m) {
 void bind_layers(py::module_& m) {
   py::module_ layers = m.def_submodule("layers", "The layers whose arithmetic is C++.");
   bind_interface(layers);
-  bind_types(layers);
+  layers.def("multiply", &multiply, "a"_a.noconvert(), "b"_a.noconvert(), "out"_a.noconvert(),
+             "transpose_a"_a = false, "transpose_b"_a = false, "accumulate"_a = false,
+             "Writes the product of two float32 matrices, or adds it to `out`.");
+  bind_elementwise_layers(layers);
   bind_conv_layers(layers);
   bind_norm_layers(layers);
 }

@@ -1,8 +1,10 @@
-// Constructors of the layers with weights or windows: Convolution, InnerProduct, Pooling, LRN.
+// Constructors of the layers with weights or windows: Convolution, Deconvolution, InnerProduct,
+// Pooling, LRN.
 #include <pybind11/stl.h>
 
 #include "caffe/bindings/module.hpp"
 #include "caffe/layers/convolution.hpp"
+#include "caffe/layers/deconvolution.hpp"
 #include "caffe/layers/inner_product.hpp"
 #include "caffe/layers/lrn.hpp"
 #include "caffe/layers/pooling.hpp"
@@ -16,23 +18,25 @@ namespace {
 template <typename Type>
 using Bind = py::class_<Type, Layer, std::shared_ptr<Type>>;
 
-void bind_convolution(py::module_& m) {
-  Bind<ConvolutionLayer>(m, "Convolution")
-      .def(py::init([](int64_t num_output, const Shape& kernel, bool bias, const Shape& pad,
-                       const Shape& stride, const Shape& dilation, int64_t group, int64_t axis) {
-             ConvolutionOptions options;
-             options.num_output = num_output;
-             options.kernel = kernel;
-             options.bias = bias;
-             options.pad = pad;
-             options.stride = stride;
-             options.dilation = dilation;
-             options.group = group;
-             options.axis = axis;
-             return std::make_shared<ConvolutionLayer>(options);
-           }),
-           "num_output"_a, "kernel"_a, "bias"_a = true, "pad"_a = Shape{}, "stride"_a = Shape{},
-           "dilation"_a = Shape{}, "group"_a = 1, "axis"_a = 1);
+// Convolution and its transpose take the same options.
+template <typename Type>
+void bind_convolution(py::module_& m, const char* name) {
+  Bind<Type>(m, name).def(
+      py::init([](int64_t num_output, const Shape& kernel, bool bias, const Shape& pad,
+                  const Shape& stride, const Shape& dilation, int64_t group, int64_t axis) {
+        ConvolutionOptions options;
+        options.num_output = num_output;
+        options.kernel = kernel;
+        options.bias = bias;
+        options.pad = pad;
+        options.stride = stride;
+        options.dilation = dilation;
+        options.group = group;
+        options.axis = axis;
+        return std::make_shared<Type>(options);
+      }),
+      "num_output"_a, "kernel"_a, "bias"_a = true, "pad"_a = Shape{}, "stride"_a = Shape{},
+      "dilation"_a = Shape{}, "group"_a = 1, "axis"_a = 1);
 }
 
 void bind_inner_product(py::module_& m) {
@@ -47,7 +51,8 @@ void bind_inner_product(py::module_& m) {
 void bind_pooling(py::module_& m) {
   py::enum_<PoolMethod>(m, "PoolMethod")
       .value("MAX", PoolMethod::Max)
-      .value("AVE", PoolMethod::Average);
+      .value("AVE", PoolMethod::Average)
+      .value("STOCHASTIC", PoolMethod::Stochastic);
   py::enum_<RoundMode>(m, "RoundMode")
       .value("CEIL", RoundMode::Ceil)
       .value("FLOOR", RoundMode::Floor);
@@ -87,7 +92,8 @@ void bind_lrn(py::module_& m) {
 }  // namespace
 
 void bind_conv_layers(py::module_& layers) {
-  bind_convolution(layers);
+  bind_convolution<ConvolutionLayer>(layers, "Convolution");
+  bind_convolution<DeconvolutionLayer>(layers, "Deconvolution");
   bind_inner_product(layers);
   bind_pooling(layers);
   bind_lrn(layers);

@@ -5,12 +5,16 @@
 
 #include "caffe/bindings/module.hpp"
 #include "caffe/layers/batch_norm.hpp"
+#include "caffe/layers/bias.hpp"
 #include "caffe/layers/concat.hpp"
 #include "caffe/layers/dropout.hpp"
 #include "caffe/layers/eltwise.hpp"
 #include "caffe/layers/flatten.hpp"
+#include "caffe/layers/mvn.hpp"
+#include "caffe/layers/reduction.hpp"
 #include "caffe/layers/reshape.hpp"
 #include "caffe/layers/scale.hpp"
+#include "caffe/layers/slice.hpp"
 #include "caffe/layers/softmax.hpp"
 #include "caffe/layers/softmax_loss.hpp"
 #include "caffe/layers/split.hpp"
@@ -36,6 +40,15 @@ void bind_normalising(py::module_& m) {
              return std::make_shared<ScaleLayer>(ScaleOptions{axis, num_axes, bias_term});
            }),
            "axis"_a = 1, "num_axes"_a = 1, "bias_term"_a = false);
+  Bind<BiasLayer>(m, "Bias").def(py::init([](int64_t axis, int64_t num_axes) {
+                                   return std::make_shared<BiasLayer>(BiasOptions{axis, num_axes});
+                                 }),
+                                 "axis"_a = 1, "num_axes"_a = 1);
+  Bind<MVNLayer>(m, "MVN").def(
+      py::init([](bool normalize_variance, bool across_channels, float eps) {
+        return std::make_shared<MVNLayer>(MVNOptions{normalize_variance, across_channels, eps});
+      }),
+      "normalize_variance"_a = true, "across_channels"_a = false, "eps"_a = 1e-9f);
   Bind<DropoutLayer>(m, "Dropout")
       .def(py::init(
                [](float ratio) { return std::make_shared<DropoutLayer>(DropoutOptions{ratio}); }),
@@ -81,9 +94,27 @@ void bind_joining(py::module_& m) {
       .def(
           py::init([](int64_t axis) { return std::make_shared<ConcatLayer>(ConcatOptions{axis}); }),
           "axis"_a = 1);
+  Bind<SliceLayer>(m, "Slice")
+      .def(py::init([](int64_t axis, Shape points, size_t tops) {
+             return std::make_shared<SliceLayer>(SliceOptions{axis, std::move(points), tops});
+           }),
+           "axis"_a = 1, "points"_a = Shape{}, "tops"_a = 1);
   Bind<SplitLayer>(m, "Split")
       .def(py::init([](size_t tops) { return std::make_shared<SplitLayer>(SplitOptions{tops}); }),
            "tops"_a = 2);
+}
+
+void bind_reduction(py::module_& m) {
+  py::enum_<ReductionOperation>(m, "ReductionOperation")
+      .value("SUM", ReductionOperation::Sum)
+      .value("ASUM", ReductionOperation::AbsoluteSum)
+      .value("SUMSQ", ReductionOperation::SumOfSquares)
+      .value("MEAN", ReductionOperation::Mean);
+  Bind<ReductionLayer>(m, "Reduction")
+      .def(py::init([](ReductionOperation operation, int64_t axis, float coeff) {
+             return std::make_shared<ReductionLayer>(ReductionOptions{operation, axis, coeff});
+           }),
+           "operation"_a = ReductionOperation::Sum, "axis"_a = 0, "coeff"_a = 1.0f);
 }
 
 void bind_shapes(py::module_& m) {
@@ -105,5 +136,6 @@ void bind_norm_layers(py::module_& layers) {
   bind_normalising(layers);
   bind_softmax(layers);
   bind_joining(layers);
+  bind_reduction(layers);
   bind_shapes(layers);
 }

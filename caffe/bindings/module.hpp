@@ -10,7 +10,8 @@ void bind_tensor(pybind11::module_& m);
 void bind_sz(pybind11::module_& m);
 void bind_store(pybind11::module_& m);
 void bind_layers(pybind11::module_& m);
-void bind_conv_layers(pybind11::module_& layers);  // called by bind_layers
-void bind_norm_layers(pybind11::module_& layers);  // called by bind_layers
+void bind_conv_layers(pybind11::module_& layers);         // called by bind_layers
+void bind_elementwise_layers(pybind11::module_& layers);  // called by bind_layers
+void bind_norm_layers(pybind11::module_& layers);         // called by bind_layers
 void bind_solvers(pybind11::module_& m);
 void bind_data(pybind11::module_& m);

@@ -21,5 +21,15 @@ void bind_solvers(py::module_& m) {
            "regularization"_a = Regularization::L2);
   solvers.def("update_sgd", &update_sgd, "parameter"_a, "history"_a, "options"_a, "momentum"_a,
               Release());
+  solvers.def("update_nesterov", &update_nesterov, "parameter"_a, "history"_a, "options"_a,
+              "momentum"_a, Release());
+  solvers.def("update_adagrad", &update_adagrad, "parameter"_a, "history"_a, "options"_a, "delta"_a,
+              Release());
+  solvers.def("update_rmsprop", &update_rmsprop, "parameter"_a, "history"_a, "options"_a,
+              "rms_decay"_a, "delta"_a, Release());
+  solvers.def("update_adadelta", &update_adadelta, "parameter"_a, "gradient_squares"_a,
+              "update_squares"_a, "options"_a, "momentum"_a, "delta"_a, Release());
+  solvers.def("update_adam", &update_adam, "parameter"_a, "mean"_a, "square"_a, "options"_a,
+              "beta1"_a, "beta2"_a, "delta"_a, "step"_a, Release());
   solvers.def("gradient_sum_squares", &gradient_sum_squares, Release());
 }

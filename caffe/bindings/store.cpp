@@ -34,7 +34,8 @@ void bind_store(py::module_& m) {
   py::class_<ActivationStore>(store, "ActivationStore")
       .def(py::init<>())
       .def("save", &ActivationStore::save, "tensor"_a, "form"_a, "error_bound"_a = 0.0,
-           "keep_sign"_a = false, "expected_bytes"_a = 0, "count_values"_a = true, Release())
+           "keep_sign"_a = false, "dither"_a = py::none(), "expected_bytes"_a = 0,
+           "count_values"_a = true, Release())
       .def("restore", &ActivationStore::restore, Release());
   store.def("pack_sign", &pack_sign, "tensor"_a, "kind"_a = MemoryKind::Workspace, Release());
   store.def("statistics_of", &statistics_of, "tensor"_a, Release());

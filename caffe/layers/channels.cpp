@@ -1,5 +1,7 @@
 #include "caffe/layers/channels.hpp"
 
+#include <cmath>
+
 namespace caffe {
 namespace {
 
@@ -185,6 +187,20 @@ void channel_products(const float* a, const float* b, const ChannelShape& shape,
                       float* sum_ab) {
   sum_channels(shape, accumulate, sum_ab, nullptr, [=](int64_t i) {
     return BlockSums{a[i] * b[i], 0};
+  });
+}
+
+void channel_abs_sums(const float* a, const ChannelShape& shape, float* sum) {
+  sum_channels(shape, false, sum, nullptr, [=](int64_t i) {
+    return BlockSums{std::fabs(a[i]), 0};
+  });
+}
+
+void channel_products_below(const float* a, const float* b, const ChannelShape& shape,
+                            bool accumulate, float* sum_ab) {
+  sum_channels(shape, accumulate, sum_ab, nullptr, [=](int64_t i) {
+    const float product = a[i] * b[i];  // apart: compilers do not vectorise a choice to load
+    return BlockSums{b[i] > 0 ? 0.0f : product, 0};
   });
 }
 

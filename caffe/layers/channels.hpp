@@ -32,7 +32,12 @@ void channel_sums(const float* a, const ChannelShape& shape, bool accumulate, fl
 // sum_ab[c] = sum of a * b.
 void channel_products(const float* a, const float* b, const ChannelShape& shape, bool accumulate,
                       float* sum_ab);
-// Both in one pass over the memory.
+// sum[c] = sum of |a|.
+void channel_abs_sums(const float* a, const ChannelShape& shape, float* sum);
+// sum_ab[c] = sum of a * b over the b that are not above 0.
+void channel_products_below(const float* a, const float* b, const ChannelShape& shape,
+                            bool accumulate, float* sum_ab);
+// channel_sums() and channel_products() in one pass over the memory.
 void channel_sums_and_products(const float* a, const float* b, const ChannelShape& shape,
                                float* sum_a, float* sum_ab);
 

@@ -9,10 +9,7 @@
 // Backward reads: x, where the weights learn.
 #pragma once
 
-#include <optional>
-
-#include "caffe/core/layouts.hpp"
-#include "caffe/layers/convolution_geometry.hpp"
+#include "caffe/layers/convolution_maps.hpp"
 #include "caffe/layers/layer.hpp"
 
 namespace caffe {
@@ -29,34 +26,21 @@ class ConvolutionLayer : public Layer {
   int64_t gradient_terms() const override;
 
  private:
-  // In whatever layouts oneDNN likes best.
-  ConvolutionDescs any_descs() const;
-  void make_forward();
-  void make_backward_weights();
-  void make_backward_data();
-
-  // A gradient of the top, and the copy of it that was last needed, if any.
-  struct DiffDst {
-    ScratchMemory plain, copy;
-    const dnnl::memory& in(const dnnl::memory::desc& layout);
-  };
-  ScratchMemory weights() const;
-  void add_weights_gradient(const Tensor& src, DiffDst& diff_dst);
-  void add_bias_gradient(const Tensor& diff_dst);
-  void write_diff_src(DiffDst& diff_dst, const ScratchMemory& weights, const Tensor& diff_src);
-
   ConvolutionOptions options_;
-  ConvolutionGeometry geometry_;
-
-  // Made when first run with the shapes in geometry_.
-  template <typename Primitive>
-  struct Made {
-    typename Primitive::primitive_desc desc;
-    Primitive primitive;
-  };
-  std::optional<Made<dnnl::convolution_forward>> forward_;
-  std::optional<Made<dnnl::convolution_backward_weights>> backward_weights_;
-  std::optional<Made<dnnl::convolution_backward_data>> backward_data_;
+  ConvolutionMaps maps_;
 };
+
+// What Convolution and Deconvolution have in common.
+
+// ConfigError unless there is a bottom, and all have one shape.
+void check_one_shape(const std::vector<Shape>& bottoms);
+// Makes weights, and a bias of `outputs`, on the first call; ConfigError where those there are do
+// not fit. `bottom` is for the message.
+void fit_weights(const Shape& weights, int64_t outputs, bool bias, const Shape& bottom,
+                 std::vector<std::shared_ptr<Parameter>>& parameters);
+// db += the sums of diff_dst over all but axis 1.
+void add_bias_gradient(const Tensor& diff_dst, Parameter& bias);
+// Every bottom within a bound by the formula, where the weights learn.
+Needs weights_needs(Needs nothing, const Propagation& propagation);
 
 }  // namespace caffe

@@ -18,45 +18,75 @@ Shape per_axis(const char* what, const Shape& values, size_t axes, int64_t other
   return result;
 }
 
-}  // namespace
-
-ConvolutionGeometry convolution_geometry(const ConvolutionOptions& options, const Shape& src) {
-  require(src.size() >= 3 && src.size() <= 5, "bottom 0 is ", shape_string(src),
+// Checks what both kinds need of bottom and options; returns the kernel, one value an axis.
+Shape check_options(const ConvolutionOptions& options, const Shape& bottom) {
+  require(bottom.size() >= 3 && bottom.size() <= 5, "bottom 0 is ", shape_string(bottom),
           ", needs 3 to 5 axes: batch, channels and 1 to 3 spatial ones");
-  require(canonical_axis(options.axis, src.size()) == 1, "axis is ", options.axis,
+  require(canonical_axis(options.axis, bottom.size()) == 1, "axis is ", options.axis,
           ", but only 1 is supported for the channels");
-  require(shape_count(src) > 0, "bottom 0 is ", shape_string(src), ": empty");
-  const int64_t channels = src[1];
-  const int64_t outputs = options.num_output;
-  const int64_t group = options.group;
-  require(outputs > 0, "num_output is ", outputs, ", needs to be positive");
-  require(group > 0 && channels % group == 0 && outputs % group == 0, "group is ", group,
-          ", needs to divide ", channels, " channels and num_output ", outputs);
+  require(shape_count(bottom) > 0, "bottom 0 is ", shape_string(bottom), ": empty");
+  require(options.num_output > 0, "num_output is ", options.num_output, ", needs to be positive");
+  require(options.group > 0 && bottom[1] % options.group == 0 &&
+              options.num_output % options.group == 0,
+          "group is ", options.group, ", needs to divide ", bottom[1], " channels and num_output ",
+          options.num_output);
   require(!options.kernel.empty(), "has no kernel_size");
+  return per_axis("kernel_size", options.kernel, bottom.size() - 2, 1, 1);
+}
 
-  const size_t axes = src.size() - 2;
-  const Shape kernel = per_axis("kernel_size", options.kernel, axes, 1, 1);
-  ConvolutionGeometry geometry;
-  geometry.steps = {per_axis("stride", options.stride, axes, 1, 1),
-                    per_axis("dilation", options.dilation, axes, 1, 1),
-                    per_axis("pad", options.pad, axes, 0, 0)};
-  geometry.src = src;
-  geometry.dst = {src[0], outputs};
-  for (size_t i = 0; i < axes; ++i) {
-    const ConvolutionSteps& steps = geometry.steps;
-    const int64_t reach = steps.dilation[i] * (kernel[i] - 1) + 1;
-    const int64_t room = src[i + 2] + 2 * steps.pad[i];
-    require(reach <= room, "the kernel reaches over ", reach, " positions, but bottom 0 (",
-            shape_string(src), ") has ", room, " with padding");
-    geometry.dst.push_back((room - reach) / steps.stride[i] + 1);
-  }
-  geometry.weights = {outputs, channels / group};
+ConvolutionSteps steps_of(const ConvolutionOptions& options, size_t axes) {
+  return {per_axis("stride", options.stride, axes, 1, 1),
+          per_axis("dilation", options.dilation, axes, 1, 1),
+          per_axis("pad", options.pad, axes, 0, 0)};
+}
+
+// Weights from `inputs` channels to `outputs`.
+void set_weights(const Shape& kernel, int64_t outputs, int64_t inputs, int64_t group,
+                 ConvolutionGeometry& geometry) {
+  geometry.weights = {outputs, inputs / group};
   geometry.weights.insert(geometry.weights.end(), kernel.begin(), kernel.end());
   geometry.grouped_weights = geometry.weights;
   if (group > 1) {
     geometry.grouped_weights[0] /= group;
     geometry.grouped_weights.insert(geometry.grouped_weights.begin(), group);
   }
+}
+
+}  // namespace
+
+ConvolutionGeometry convolution_geometry(const ConvolutionOptions& options, const Shape& src) {
+  const Shape kernel = check_options(options, src);
+  ConvolutionGeometry geometry;
+  geometry.steps = steps_of(options, kernel.size());
+  geometry.src = src;
+  geometry.dst = {src[0], options.num_output};
+  const ConvolutionSteps& steps = geometry.steps;
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    const int64_t reach = steps.dilation[i] * (kernel[i] - 1) + 1;
+    const int64_t room = src[i + 2] + 2 * steps.pad[i];
+    require(reach <= room, "the kernel reaches over ", reach, " positions, but bottom 0 (",
+            shape_string(src), ") has ", room, " with padding");
+    geometry.dst.push_back((room - reach) / steps.stride[i] + 1);
+  }
+  set_weights(kernel, options.num_output, src[1], options.group, geometry);
+  return geometry;
+}
+
+ConvolutionGeometry deconvolution_geometry(const ConvolutionOptions& options, const Shape& dst) {
+  const Shape kernel = check_options(options, dst);
+  ConvolutionGeometry geometry;
+  geometry.steps = steps_of(options, kernel.size());
+  geometry.dst = dst;
+  geometry.src = {dst[0], options.num_output};
+  const ConvolutionSteps& steps = geometry.steps;
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    const int64_t reach = steps.dilation[i] * (kernel[i] - 1) + 1;
+    const int64_t size = steps.stride[i] * (dst[i + 2] - 1) + reach - 2 * steps.pad[i];
+    require(size > 0, "bottom 0 (", shape_string(dst), ") makes a top of ", size,
+            " positions along spatial axis ", i, "; a smaller pad is needed");
+    geometry.src.push_back(size);
+  }
+  set_weights(kernel, dst[1], options.num_output, options.group, geometry);
   return geometry;
 }
 

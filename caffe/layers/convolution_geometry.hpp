@@ -16,12 +16,14 @@ struct ConvolutionOptions {
 
 struct ConvolutionGeometry {
   Shape src, dst;          // N x channels x spatial...
-  Shape weights;           // num_output x channels / group x kernel...
+  Shape weights;           // channels of dst x channels of src / group x kernel...
   Shape grouped_weights;   // the same with the group as an axis in front, if there is more than one
   ConvolutionSteps steps;  // one value for each spatial axis
 };
 
 // Throws ConfigError where options and shape do not fit.
 ConvolutionGeometry convolution_geometry(const ConvolutionOptions& options, const Shape& src);
+// Of the convolution whose transpose the options ask for: from a top to `dst`, the bottom.
+ConvolutionGeometry deconvolution_geometry(const ConvolutionOptions& options, const Shape& dst);
 
 }  // namespace caffe

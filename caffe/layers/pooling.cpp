@@ -3,30 +3,12 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "caffe/core/packed_codes.hpp"
 #include "caffe/core/parallel.hpp"
 
 namespace caffe {
 namespace {
-
-int64_t output_size(const char* what, int64_t in, int64_t kernel, int64_t stride, int64_t pad,
-                    RoundMode round) {
-  require(kernel > 0, "kernel ", what, " is ", kernel, ", needs to be positive");
-  require(stride > 0, "stride ", what, " is ", stride, ", needs to be positive");
-  require(pad >= 0 && pad < kernel, "pad ", what, " is ", pad,
-          ", needs to be less than the kernel's ", kernel);
-  const int64_t room = in + 2 * pad - kernel;
-  // The division rounds towards zero: up, for a kernel that is larger than its bottom.
-  const int64_t steps = room < 0                   ? (round == RoundMode::Ceil ? room / stride : -1)
-                        : round == RoundMode::Ceil ? (room + stride - 1) / stride
-                                                   : room / stride;
-  require(steps >= 0, "a kernel ", what, " of ", kernel, " does not fit in ", in,
-          " pixels with padding of ", pad);
-  // The last window starts inside the bottom or the padding before it.
-  return (steps * stride >= in + pad ? steps - 1 : steps) + 1;
-}
 
 // Scratch of `count` values of 4 bytes for each thread.
 template <typename Value>
@@ -51,38 +33,23 @@ class ThreadScratch {
 std::vector<Shape> PoolingLayer::reshape(const std::vector<Shape>& bottoms) {
   check_count("bottoms", bottoms.size(), 1, 1);
   const Shape& src = bottoms[0];
-  require(src.size() == 4, "bottom 0 is ", shape_string(src),
-          ", needs 4 axes: batch, channels, height and width");
-  require(shape_count(src) > 0, "bottom 0 is ", shape_string(src), ": empty");
-  const PoolingOptions& o = options_;
+  plane_ = pooling_plane(options_, src);
+  const PoolPlane& p = plane_;
   planes_ = src[0] * src[1];
-  plane_ = {src[2], src[3], 0, 0, o.kernel_h, o.kernel_w, o.stride_h, o.stride_w, o.pad_h, o.pad_w};
-  PoolPlane& p = plane_;
-  if (o.global) {
-    require(o.pad_h == 0 && o.pad_w == 0 && o.stride_h == 1 && o.stride_w == 1,
-            "global_pooling takes neither pad nor stride");
-    p.kernel_h = p.height;
-    p.kernel_w = p.width;
-  }
-  p.out_height = output_size("height", p.height, p.kernel_h, p.stride_h, p.pad_h, o.round);
-  p.out_width = output_size("width", p.width, p.kernel_w, p.stride_w, p.pad_w, o.round);
-  require(p.kernel_h * p.kernel_w < std::numeric_limits<int32_t>::max() &&
-              p.size() < std::numeric_limits<int32_t>::max(),
-          "bottom 0 is ", shape_string(src), ": more than 2^31 pixels in a plane");
 
   widths_.resize(p.out_width);
   for (int64_t ow = 0; ow < p.out_width; ++ow) {
     const int64_t left = ow * p.stride_w - p.pad_w;
     widths_[ow] = static_cast<float>(std::min(left + p.kernel_w, p.width + p.pad_w) - left);
   }
-  offsets_.resize(o.method == PoolMethod::Max ? p.kernel_h * p.kernel_w : 0);
+  offsets_.resize(options_.method == PoolMethod::Average ? 0 : p.kernel_h * p.kernel_w);
   for (size_t code = 0; code < offsets_.size(); ++code) {
     const int64_t row = static_cast<int64_t>(code) / p.kernel_w;
     offsets_[code] = static_cast<int32_t>(row * p.width + static_cast<int64_t>(code) % p.kernel_w);
   }
   bits_ = bits_for(p.kernel_h * p.kernel_w);
   const Shape dst = {src[0], src[1], p.out_height, p.out_width};
-  return std::vector<Shape>(o.mask_top ? 2 : 1, dst);
+  return std::vector<Shape>(options_.mask_top ? 2 : 1, dst);
 }
 
 Needs PoolingLayer::needs(const Propagation&) const {
@@ -96,23 +63,30 @@ Traits PoolingLayer::traits() const {
   return traits;
 }
 
-void PoolingLayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) {
-  if (options_.method == PoolMethod::Max) {
-    max_forward(src, dst, context.save_for_backward);
-    return;
-  }
-  const float* x = src[0].data();
-  float* y = dst[0].data();
-  parallel_for(planes_, kParallelGrain / plane_.size() + 1, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      average_pool(plane_, widths_.data(), x + i * plane_.size(), y + i * plane_.out_size());
-    }
+template <typename Body>
+void PoolingLayer::for_each_plane(const Tensor& src, const Tensor& dst, const Body& body) const {
+  const float* x = src.data();
+  float* y = dst.data();
+  parallel_for(planes_, kParallelGrain / plane_.size() + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) body(x + i * plane_.size(), y + i * plane_.out_size());
   });
 }
 
-void PoolingLayer::max_forward(const Tensors& src, const Tensors& dst, bool save) {
-  const size_t bytes = packed_bytes(plane_.out_size(), bits_);
+void PoolingLayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) {
   index_.reset();
+  if (options_.method == PoolMethod::Average) {
+    for_each_plane(src[0], dst[0],
+                   [&](const float* x, float* y) { average_pool(plane_, widths_.data(), x, y); });
+  } else if (options_.method == PoolMethod::Stochastic && !context.train) {
+    for_each_plane(src[0], dst[0], [&](const float* x, float* y) { weighted_pool(plane_, x, y); });
+  } else {
+    take(src, dst, context);
+  }
+}
+
+void PoolingLayer::take(const Tensors& src, const Tensors& dst, const ForwardContext& context) {
+  const size_t bytes = packed_bytes(plane_.out_size(), bits_);
+  const bool save = context.save_for_backward;
   if (save) index_ = Arena::instance().allocate(planes_ * bytes, MemoryKind::StoredActivations);
   auto* index = save ? reinterpret_cast<uint8_t*>(index_->data()) : nullptr;
   const float* x = src[0].data();
@@ -122,9 +96,15 @@ void PoolingLayer::max_forward(const Tensors& src, const Tensors& dst, bool save
   parallel_for(planes_, kParallelGrain / plane_.size() + 1, [&](int64_t begin, int64_t end) {
     int32_t* codes = scratch.mine();
     for (int64_t i = begin; i < end; ++i) {
-      max_pool(plane_, x + i * plane_.size(), y + i * plane_.out_size(), codes);
+      const int64_t first = i * plane_.out_size();
+      if (options_.method == PoolMethod::Max) {
+        max_pool(plane_, x + i * plane_.size(), y + first, codes);
+      } else {
+        stochastic_pool(plane_, {context.random_key, context.forward_count, first},
+                        x + i * plane_.size(), y + first, codes);
+      }
       if (save) pack_codes(codes, plane_.out_size(), bits_, index + i * bytes);
-      if (mask != nullptr) write_mask(codes, mask + i * plane_.out_size());
+      if (mask != nullptr) write_mask(codes, mask + first);
     }
   });
 }
@@ -141,8 +121,8 @@ void PoolingLayer::write_mask(const int32_t* codes, float* mask) const {
 void PoolingLayer::backward(const BackwardArguments& arguments) {
   const Tensor& diff_src = arguments.diff_src[0];
   if (!diff_src.defined()) return;
-  if (options_.method == PoolMethod::Max) {
-    max_backward(arguments.diff_dst[0], diff_src);
+  if (options_.method != PoolMethod::Average) {
+    give_back(arguments.diff_dst[0], diff_src);
     return;
   }
   const float* dy = arguments.diff_dst[0].data();
@@ -156,8 +136,11 @@ void PoolingLayer::backward(const BackwardArguments& arguments) {
   });
 }
 
-void PoolingLayer::max_backward(const Tensor& diff_dst, const Tensor& diff_src) {
-  if (!index_) throw Error("backward needs the index of a forward pass that saved it");
+void PoolingLayer::give_back(const Tensor& diff_dst, const Tensor& diff_src) {
+  if (!index_) {
+    throw Error(
+        "backward needs the index of a forward pass that saved it; STOCHASTIC has none in TEST");
+  }
   const size_t bytes = packed_bytes(plane_.out_size(), bits_);
   const auto* index = reinterpret_cast<const uint8_t*>(index_->data());
   const float* dy = diff_dst.data();

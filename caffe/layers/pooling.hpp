@@ -1,4 +1,4 @@
-// Pooling: the maximum or the mean of windows of each channel.
+// Pooling: the maximum, the mean or a random value of windows of each channel.
 //   bottom N x C x H x W -> top N x C x H' x W'
 //   H' = ceil((H + 2 pad - kernel) / stride) + 1 (floor with RoundMode::Floor), less one where the
 //   last window would start outside the bottom and its first padding; W' likewise
@@ -6,28 +6,18 @@
 //        dx = dy where the maximum was, summed over windows
 //        a second top, if wanted: the maximum's index within the H x W plane, as a float
 //   AVE: y = sum of the window / its size, padding counted, clipped at H + pad; dx: its transpose
-// Backward reads: nothing; MAX keeps its index in the window, ceil(log2(kernel_h kernel_w)) bits.
+//   STOCHASTIC, training: y = one x of the window, taken with probability x / sum(x); dx as MAX
+//   STOCHASTIC, test: y = sum(x^2) / sum(x), without a backward pass. For x >= 0, as after a ReLU.
+// Backward reads: nothing; MAX and STOCHASTIC keep the place in the window of the value they took,
+// ceil(log2(kernel_h kernel_w)) bits each.
 #pragma once
 
 #include <vector>
 
 #include "caffe/layers/layer.hpp"
-#include "caffe/layers/pooling_kernels.hpp"
+#include "caffe/layers/pooling_geometry.hpp"
 
 namespace caffe {
-
-enum class PoolMethod : uint8_t { Max, Average };
-enum class RoundMode : uint8_t { Ceil, Floor };
-
-struct PoolingOptions {
-  PoolMethod method = PoolMethod::Max;
-  bool global = false;  // one window that is the whole plane; kernel is not read
-  int64_t kernel_h = 0, kernel_w = 0;
-  int64_t stride_h = 1, stride_w = 1;
-  int64_t pad_h = 0, pad_w = 0;
-  RoundMode round = RoundMode::Ceil;
-  bool mask_top = false;
-};
 
 class PoolingLayer : public Layer {
  public:
@@ -42,15 +32,19 @@ class PoolingLayer : public Layer {
   void drop_saved() override { index_.reset(); }
 
  private:
-  void max_forward(const Tensors& src, const Tensors& dst, bool save);
-  void max_backward(const Tensor& diff_dst, const Tensor& diff_src);
+  // body(plane of src, plane of dst) for every plane.
+  template <typename Body>
+  void for_each_plane(const Tensor& src, const Tensor& dst, const Body& body) const;
+  // MAX and STOCHASTIC: one value of each window, whose place is kept.
+  void take(const Tensors& src, const Tensors& dst, const ForwardContext& context);
+  void give_back(const Tensor& diff_dst, const Tensor& diff_src);
   void write_mask(const int32_t* codes, float* mask) const;
 
   PoolingOptions options_;
   int64_t planes_ = 0;  // N * C
   PoolPlane plane_;
   std::vector<float> widths_;     // as average_pool() wants them
-  std::vector<int32_t> offsets_;  // as max_pool_backward() wants them
+  std::vector<int32_t> offsets_;  // as max_pool_backward() wants them; none for AVE
   int bits_ = 0;                  // of one code in index_
   std::shared_ptr<Block> index_;  // the codes of each plane, packed, one plane after the other
 };

@@ -41,6 +41,21 @@ void max_pool(const PoolPlane& plane, const float* x, float* y, int32_t* codes);
 void max_pool_backward(const PoolPlane& plane, const float* dy, const int32_t* codes,
                        const int32_t* offsets, float* dx);
 
+// The random numbers of a plane's windows: each follows from the key, the draw and the window's
+// place in the whole batch.
+struct WindowNumbers {
+  uint64_t key = 0;
+  uint64_t draw = 0;
+  int64_t first = 0;  // place of the plane's first window
+};
+// Takes one value of each window with a probability in proportion to it; values at or below 0 are
+// not taken while there are others. codes[o] as max_pool(); the first NaN wins over everything.
+// No padding.
+void stochastic_pool(const PoolPlane& plane, const WindowNumbers& numbers, const float* x, float* y,
+                     int32_t* codes);
+// The mean of that draw: sum(x^2) / sum(x), and 0 for a sum of 0.
+void weighted_pool(const PoolPlane& plane, const float* x, float* y);
+
 // widths[o]: columns that windows of output column o reach within the padded plane; the divisor is
 // that times the rows.
 void average_pool(const PoolPlane& plane, const float* widths, const float* x, float* y);

@@ -3,30 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "caffe/core/parallel.hpp"
+#include "caffe/layers/masks.hpp"
 
 namespace caffe {
-namespace {
-
-// dx = dy where the mask's bit is set, else slope * dy; words [begin, end) of a mask of `count`.
-void pass_masked(const uint64_t* words, float slope, int64_t begin, int64_t end, int64_t count,
-                 const float* dy, float* dx) {
-  uint32_t bit[32];  // compilers vectorise a test against a table, not a shift by the index
-  for (int i = 0; i < 32; ++i) bit[i] = 1u << i;
-  for (int64_t at = begin * 64; at < std::min(end * 64, count); at += 32) {
-    const auto half = static_cast<uint32_t>(words[at / 64] >> (at % 64));
-    const int64_t length = std::min<int64_t>(32, count - at);
-#pragma omp simd
-    for (int64_t i = 0; i < length; ++i) {
-      const float passed = dy[at + i];
-      const float damped = slope * passed;
-      dx[at + i] = (half & bit[i]) != 0 ? passed : damped;
-    }
-  }
-}
-
-}  // namespace
-
 std::vector<Shape> ReLULayer::reshape(const std::vector<Shape>& bottoms) {
   check_count("bottoms", bottoms.size(), 1, 1);
   return {bottoms[0]};
@@ -73,11 +52,7 @@ void ReLULayer::backward(const BackwardArguments& arguments) {
   float* dx = arguments.diff_src[0].data();
   const float slope = options_.negative_slope;
   if (sign.is_mask()) {
-    const uint64_t* words = sign.mask_words();
-    const int64_t count = sign.count();
-    parallel_for((count + 63) / 64, kParallelGrain / 64, [=](int64_t begin, int64_t end) {
-      pass_masked(words, slope, begin, end, count, dy, dx);
-    });
+    pass_masked(sign.count(), sign.mask_words(), slope, dy, dx);
     return;
   }
   const float* s = sign.data();
@@ -85,7 +60,8 @@ void ReLULayer::backward(const BackwardArguments& arguments) {
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {
       const float passed = dy[i];
-      dx[i] = s[i] > 0 ? passed : slope * passed;
+      const float damped = slope * passed;  // apart: compilers do not vectorise a choice to load
+      dx[i] = s[i] > 0 ? passed : damped;
     }
   });
 }

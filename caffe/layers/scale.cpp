@@ -8,31 +8,14 @@ std::vector<Shape> ScaleLayer::reshape(const std::vector<Shape>& bottoms) {
   check_count("bottoms", bottoms.size(), 1, 2);
   const Shape& x = bottoms[0];
   bottoms_ = bottoms.size();
-  if (own_factors()) {
-    require(options_.num_axes >= -1, "num_axes is ", options_.num_axes, ", needs -1 or more");
-    axis_ = x.empty() ? 0 : canonical_axis(options_.axis, x.size());
-    factor_axes_ =
-        options_.num_axes == -1 ? x.size() - axis_ : static_cast<size_t>(options_.num_axes);
-    require(axis_ + factor_axes_ <= x.size(), "axis ", options_.axis, " and num_axes ",
-            options_.num_axes, " reach past the ", x.size(), " axes of the bottom");
-  } else {
-    const Shape& factors = bottoms[1];
-    axis_ = factors.empty() ? 0 : canonical_axis(options_.axis, x.size());
-    factor_axes_ = factors.size();
-    require(axis_ + factor_axes_ <= x.size() &&
-                std::equal(factors.begin(), factors.end(), x.begin() + axis_),
-            "bottom 1 is ", shape_string(factors), ", which does not match bottom 0, ",
-            shape_string(x), ", from axis ", axis_, " on");
-  }
-  const Shape factors(x.begin() + axis_, x.begin() + axis_ + factor_axes_);
+  axes_ = own_factors() ? parameter_axes(x, options_.axis, options_.num_axes)
+                        : matching_axes(x, bottoms[1], options_.axis);
+  const Shape factors = axes_.of(x);
   if (parameters.empty()) {
     if (own_factors()) parameters.push_back(std::make_shared<Parameter>(factors));
     if (options_.bias_term) parameters.push_back(std::make_shared<Parameter>(factors));
   }
-  for (const auto& parameter : parameters) {
-    require(parameter->data.shape() == factors, "bottom ", shape_string(x), " needs parameters of ",
-            shape_string(factors), ", but they are ", shape_string(parameter->data.shape()));
-  }
+  check_parameters(parameters, factors, x);
   return {x};
 }
 
@@ -53,8 +36,8 @@ Traits ScaleLayer::traits() const {
   traits.forward_in_place = true;
   traits.backward_in_place = true;
   // Parameters must not run along the batch; a second bottom must.
-  const bool along_batch = axis_ == 0 && factor_axes_ > 0;
-  const bool sliceable = own_factors() ? !along_batch : along_batch && !options_.bias_term;
+  const bool sliceable =
+      own_factors() ? !axes_.along_batch() : axes_.along_batch() && !options_.bias_term;
   traits.batch_axis = sliceable ? BatchAxis::Independent : BatchAxis::Coupled;
   if (own_factors() && !parameters.empty()) {
     const Tensor& factors = parameters[0]->data;
@@ -66,15 +49,11 @@ Traits ScaleLayer::traits() const {
   return traits;
 }
 
-ChannelShape ScaleLayer::channel_shape(const Shape& bottom) const {
-  return ChannelShape::of(bottom, axis_, factor_axes_);
-}
-
 void ScaleLayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext&) {
   const float* x = src[0].data();
   const float* s = own_factors() ? parameters[0]->data.data() : src[1].data();
   float* y = dst[0].data();
-  const ChannelShape shape = channel_shape(src[0].shape());
+  const ChannelShape shape = axes_.channels(src[0].shape());
   if (options_.bias_term) {
     const float* b = parameters[bias_index()]->data.data();
     for_each_value(shape, [=](int64_t c, int64_t i) { y[i] = x[i] * s[c] + b[c]; });
@@ -86,7 +65,7 @@ void ScaleLayer::forward(const Tensors& src, const Tensors& dst, const ForwardCo
 void ScaleLayer::backward(const BackwardArguments& arguments) {
   const Propagation& propagation = arguments.propagation;
   const float* dy = arguments.diff_dst[0].data();
-  const ChannelShape shape = channel_shape(arguments.diff_dst[0].shape());
+  const ChannelShape shape = axes_.channels(arguments.diff_dst[0].shape());
   // Sums first: dx may be written over dy.
   if (own_factors() && propagation.parameters[0]) {
     Parameter& factors = *parameters[0];

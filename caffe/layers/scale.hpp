@@ -7,8 +7,7 @@
 // Backward reads: x for ds, if s learns or bottom 1 wants its gradient; bottom 1 for dx.
 #pragma once
 
-#include "caffe/layers/channels.hpp"
-#include "caffe/layers/layer.hpp"
+#include "caffe/layers/broadcast.hpp"
 
 namespace caffe {
 
@@ -31,12 +30,10 @@ class ScaleLayer : public Layer {
  private:
   bool own_factors() const { return bottoms_ == 1; }
   size_t bias_index() const { return own_factors() ? 1 : 0; }
-  ChannelShape channel_shape(const Shape& bottom) const;
 
   ScaleOptions options_;
-  size_t bottoms_ = 1;  // these three are set by reshape()
-  size_t axis_ = 0;
-  size_t factor_axes_ = 0;
+  size_t bottoms_ = 1;  // these two are set by reshape()
+  BroadcastAxes axes_;
 };
 
 }  // namespace caffe

@@ -66,6 +66,7 @@ int64_t StoredActivation::stored_bytes() const {
 
 std::shared_ptr<StoredActivation> ActivationStore::save(const Tensor& tensor, Form form,
                                                         double error_bound, bool keep_sign,
+                                                        std::optional<uint32_t> dither,
                                                         int64_t expected_bytes, bool count_values) {
   require(tensor.defined() && !tensor.is_mask(), "only float tensors can be stored");
   auto stored = std::make_shared<StoredActivation>();
@@ -86,7 +87,8 @@ std::shared_ptr<StoredActivation> ActivationStore::save(const Tensor& tensor, Fo
   sz::Options options;
   options.error_bound = form == Form::Bounded ? error_bound : 0;
   options.keep_sign = keep_sign;
-  options.row_length = tensor.axes() > 0 ? tensor.dim(tensor.axes() - 1) : 0;
+  options.dither = form == Form::Bounded && dither.has_value();
+  options.seed = dither.value_or(0);
   stored->error_bound_ = options.error_bound;
 
   const size_t worst = sz::max_compressed_size(static_cast<size_t>(tensor.count()), tensor.axes());

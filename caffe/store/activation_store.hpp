@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "caffe/core/tensor.hpp"
 #include "sz/sz.hpp"
@@ -41,12 +42,13 @@ class StoredActivation {
 
 class ActivationStore {
  public:
-  // Keeps `tensor`, which must be float32. `expected_bytes` is a guess of the compressed size (0: none)
+  // Keeps `tensor`, which must be float32. dither: a seed, Bounded only. `expected_bytes` is a guess of the compressed size (0: none)
   // that saves the worst-case buffer; a wrong guess costs a second compression.
   // error_bound: absolute, Bounded only. `count_values`: whether statistics() are wanted; they cost
   // about a third of the compressor's speed. Throws caffe::Error where the bound makes no sense.
   std::shared_ptr<StoredActivation> save(const Tensor& tensor, Form form, double error_bound,
-                                         bool keep_sign, int64_t expected_bytes, bool count_values);
+                                         bool keep_sign, std::optional<uint32_t> dither,
+                                         int64_t expected_bytes, bool count_values);
   // The values again; a mask for Sign. Raw gives the very buffer that was saved.
   Tensor restore(const StoredActivation& stored);
 

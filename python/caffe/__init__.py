@@ -11,16 +11,29 @@ from caffe.mode import set_device, set_mode_cpu, set_mode_gpu
 from caffe.net import Net
 from caffe.proto.caffe_pb2 import TEST, TRAIN
 from caffe.random_seed import set_random_seed
-from caffe.solver import SGDSolver, get_solver
+from caffe.solver_types import (
+    AdaDeltaSolver,
+    AdaGradSolver,
+    AdamSolver,
+    NesterovSolver,
+    RMSPropSolver,
+    SGDSolver,
+    get_solver,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
     "TEST",
     "TRAIN",
+    "AdaDeltaSolver",
+    "AdaGradSolver",
+    "AdamSolver",
     "Error",
     "Layer",
+    "NesterovSolver",
     "Net",
+    "RMSPropSolver",
     "SGDSolver",
     "__version__",
     "get_solver",

@@ -86,20 +86,21 @@ class Blob:
 class ParameterBlob(Blob):
     """A learnable blob."""
 
-    def __init__(self, parameter: Parameter) -> None:
-        """Show `parameter`."""
+    def __init__(self, parameter: Parameter, shape: Sequence[int] | None = None) -> None:
+        """Show `parameter`, under another shape where its layer shares one of that many values."""
         self.parameter = parameter
+        self._shape = tuple(parameter.data.shape if shape is None else shape)
 
     def _data_tensor(self) -> Tensor:
-        return self.parameter.data
+        return self.parameter.data.reshaped(self._shape)
 
     def _diff_tensor(self) -> Tensor:
-        return self.parameter.gradient
+        return self.parameter.gradient.reshaped(self._shape)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Sizes of the axes."""
-        return tuple(self.parameter.data.shape)
+        return self._shape
 
     def reshape(self, *shape: int) -> None:
         """Refuse: a parameter's shape follows from its layer (ValueError)."""

@@ -7,6 +7,7 @@ error_bound.py's; what is kept how is memory_plan.py's.
 from __future__ import annotations
 
 import time
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -14,8 +15,10 @@ from typing import Protocol
 from caffe._core import Error, MemoryKind, Tensor, memory
 from caffe._core.layers import ForwardContext, Propagation, Quality
 from caffe._core.store import ActivationStore, Form, StoredActivation
+from caffe.debug_info import DebugInfo
 from caffe.graph import Graph, Node, Value
 from caffe.layers.base import LayerLike
+from caffe.layers.builtin import BuiltInRunner
 from caffe.memory_plan import ForwardStep, LayerFacts, MemoryPlan, SavedValue
 
 _NOTHING = Tensor()
@@ -84,6 +87,7 @@ class Executor:
         *,
         train: bool,
         saves: bool,
+        seed: int = 0,
         bounds: BoundSource | None = None,
     ) -> None:
         """Start without buffers and without a plan; set `plan` before running."""
@@ -91,11 +95,13 @@ class Executor:
         self.layers = layers
         self.train = train
         self.saves = saves
+        self.seed = seed
         self.bounds = bounds
         self.plan: MemoryPlan
         self.slots = [Slot() for _ in graph.values]
         self.counts_values = True  # whether compressing takes statistics, which costs time
         self.forward_count = 0  # training passes, which number the random draws
+        self.debug: DebugInfo | None = None  # told what each layer writes
         self.reports: dict[int, StoredReport] = {}  # by root index, of the last forward pass
         self.own_bytes = 0  # what layers themselves kept in the last forward pass
         self._went_back: set[int] = set()  # layers whose backward pass followed the last forward
@@ -208,7 +214,17 @@ class Executor:
         memory.set_scope(layer.node.name)
         self.reshape(index)
         with LayerErrors(layer.node):
+            self._reshape_to_data(layer)
             return self._run_forward(layer, self.plan.forward[index])
+
+    def _reshape_to_data(self, layer: RuntimeLayer) -> None:
+        """Give the tops the shapes that follow from the bottoms' values, if the layer says so."""
+        runner = layer.layer
+        if not (isinstance(runner, BuiltInRunner) and runner.layer.shaped_by_data):
+            return
+        shapes = runner.shapes_by_data([self.data(value) for value in layer.node.bottoms])
+        for value, shape in zip(layer.node.tops, shapes):
+            self.set_shape(value, shape)
 
     def _run_forward(self, layer: RuntimeLayer, step: ForwardStep) -> float:
         node = layer.node
@@ -228,6 +244,8 @@ class Executor:
                 layer.layer.forward(src, dst, context)
         took = time.perf_counter() - began
         self.own_bytes += layer.layer.saved_bytes()
+        if self.debug:
+            self.debug.forward(layer, [self.data(value) for value in node.tops])
         del src, dst
         for root in step.save_after:
             self._save(root)
@@ -246,6 +264,8 @@ class Executor:
                 slot.data = src[0].reshaped(slot.shape)
             elif slot.data is None or not (self.plan.retains_all or self._is_kept(value)):
                 slot.data = Tensor(slot.shape, self._data_kind(value))
+                if layer.node.type == "Input":  # nobody writes it until the user does
+                    slot.data.zero()
         return [self.data(value) for value in layer.node.tops]
 
     def _save(self, root: Value) -> None:
@@ -257,7 +277,13 @@ class Executor:
             assert self.bounds is not None
             bound = self.bounds.bound(saved, slot.data)
         stored = self._store.save(
-            slot.data, saved.form, bound, saved.keep_sign, slot.expected_bytes, self.counts_values
+            slot.data,
+            saved.form,
+            bound,
+            saved.keep_sign,
+            self._dither_seed(root) if saved.dither else None,
+            slot.expected_bytes,
+            self.counts_values,
         )
         slot.stored = stored
         slot.expected_bytes = stored.stored_bytes
@@ -273,6 +299,11 @@ class Executor:
             bound,
             slot.nonzero_share,
         )
+
+    def _dither_seed(self, root: Value) -> int:
+        """Return another seed for every value and pass, the same in a run that is repeated."""
+        key = f"{self.seed} {root.index} {self.forward_count}"
+        return zlib.crc32(key.encode())
 
     # -- backward --------------------------------------------------------------------------------
 
@@ -320,6 +351,8 @@ class Executor:
             with LayerErrors(node, users_code=True):
                 layer.layer.backward(src, dst, diff_dst, diff_src, layer.propagation)
         took = time.perf_counter() - began
+        if self.debug:
+            self.debug.backward(layer, diff_src)
         del src, dst, diff_dst, diff_src
         if not self.plan.retains_all:
             self._release_after_backward(layer)

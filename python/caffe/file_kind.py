@@ -11,7 +11,9 @@ import re
 from enum import Enum
 from pathlib import Path
 
+from caffe import wire
 from caffe.proto import caffe_pb2
+from caffe.wire import WireError
 
 
 class Kind(Enum):
@@ -26,6 +28,8 @@ class Kind(Enum):
     NET_TEXT = "a net prototxt"
     SOLVER_TEXT = "a solver prototxt"
     TEXT = "a text file"
+    LFS_POINTER = "a pointer of Git LFS (git lfs pull fetches the file itself)"
+    WEB_PAGE = "a web page (did the download end in an error page?)"
     NET_BINARY = "a .caffemodel (weights)"
     STATE_BINARY = "a .solverstate"
     BLOB_BINARY = "a .binaryproto (a mean or another array)"
@@ -45,15 +49,14 @@ _MAGIC = (
     (b"BZh", Kind.ARCHIVE),
     (b"\xfd7zXZ", Kind.ARCHIVE),
 )
+_TEXT_MAGIC = (
+    (b"version https://git-lfs", Kind.LFS_POINTER),
+    (b"<!doctype html", Kind.WEB_PAGE),
+    (b"<html", Kind.WEB_PAGE),
+)
 _LMDB_MAGIC = b"\xde\xc0\xef\xbe"
 _LMDB_MAGIC_AT = 16
 _HEAD = 65536
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_WIRE_SIZE = {_FIXED64: 8, _FIXED32: 4}
-
-
-class WireError(ValueError):
-    """The bytes are no protocol buffer, or one that was cut off; says at which byte."""
 
 
 def is_text(head: bytes) -> bool:
@@ -88,6 +91,9 @@ def kind_of(path: str | Path) -> Kind:
 
 
 def _text_kind(head: bytes) -> Kind:
+    for start, kind in _TEXT_MAGIC:
+        if head.lstrip().lower().startswith(start):
+            return kind
     text = re.sub(rb"#[^\n]*", b"", head)
     depth = 0
     names = set()
@@ -98,26 +104,33 @@ def _text_kind(head: bytes) -> Kind:
             names.add(match.group(2).decode())
     net = names & {field.name for field in caffe_pb2.NetParameter.DESCRIPTOR.fields}
     solver = names & {field.name for field in caffe_pb2.SolverParameter.DESCRIPTOR.fields}
-    if len(net) == len(solver):
+    # Words like `type:` and `name:` stand in many a text; a prototxt has few others.
+    if len(net) == len(solver) or max(len(net), len(solver)) <= len(names - net - solver):
         return Kind.TEXT
     return Kind.NET_TEXT if len(net) > len(solver) else Kind.SOLVER_TEXT
 
 
 def _binary_kind(fields: set[tuple[int, int]]) -> Kind:
     """Name the message that top-level `fields`, as (number, wire type), fit."""
-    blob = {(i, _VARINT) for i in (1, 2, 3, 4)} | {(i, _BYTES) for i in (5, 6, 7, 8, 9)}
-    blob |= {(i, _FIXED32) for i in (5, 6)} | {(i, _FIXED64) for i in (8, 9)}
-    state = {(1, _VARINT), (2, _BYTES), (3, _BYTES), (4, _VARINT), (1000, _BYTES)}
-    net = {(i, _BYTES) for i in (1, 2, 3, 4, 6, 8, 100)} | {(i, _VARINT) for i in (4, 5, 7)}
-    solver_only = {(5, _FIXED32), (7, _VARINT), (24, _BYTES), (25, _BYTES)}
-    has_data = bool(fields & {(i, wire) for i in (5, 7, 8) for wire in (_BYTES, _FIXED32)})
-    if (100, _BYTES) in fields:
+    blob = {(i, wire.VARINT) for i in (1, 2, 3, 4)} | {(i, wire.BYTES) for i in (5, 6, 7, 8, 9)}
+    blob |= {(i, wire.FIXED32) for i in (5, 6)} | {(i, wire.FIXED64) for i in (8, 9)}
+    state = {
+        (1, wire.VARINT),
+        (2, wire.BYTES),
+        (3, wire.BYTES),
+        (4, wire.VARINT),
+        (1000, wire.BYTES),
+    }
+    net = {(i, wire.BYTES) for i in (1, 2, 3, 4, 6, 8, 100)} | {(i, wire.VARINT) for i in (4, 5, 7)}
+    solver_only = {(5, wire.FIXED32), (7, wire.VARINT), (24, wire.BYTES), (25, wire.BYTES)}
+    has_data = bool(fields & {(i, kind) for i in (5, 7, 8) for kind in (wire.BYTES, wire.FIXED32)})
+    if (100, wire.BYTES) in fields:
         return Kind.NET_BINARY
-    if fields <= state and fields & {(1, _VARINT), (3, _BYTES)}:
+    if fields <= state and fields & {(1, wire.VARINT), (3, wire.BYTES)}:
         return Kind.STATE_BINARY
     if fields <= blob and has_data:
         return Kind.BLOB_BINARY
-    if fields <= net and fields & {(1, _BYTES), (2, _BYTES)}:
+    if fields <= net and fields & {(1, wire.BYTES), (2, wire.BYTES)}:
         return Kind.NET_BINARY
     if len(fields & solver_only) > 1:
         return Kind.SOLVER_BINARY
@@ -134,49 +147,16 @@ def top_level_fields(path: str | Path) -> set[tuple[int, int]]:
         WireError: what is wrong and at which byte; args[1] holds the fields found before.
         OSError: the file cannot be read.
     """
+    found: set[tuple[int, int]] = set()
     with Path(path).open("rb") as stream:
         if not stream.seek(0, 2):
-            return set()
+            return found
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return _scan(data)
-
-
-def _scan(data: mmap.mmap) -> set[tuple[int, int]]:
-    fields: set[tuple[int, int]] = set()
-    at, size = 0, len(data)
-    while at < size:
-        start = at
-        tag, at = _varint(data, at, fields)
-        number, wire = tag >> 3, tag & 7
-        if wire == _VARINT:
-            _, at = _varint(data, at, fields)
-        elif wire == _BYTES:
-            length, at = _varint(data, at, fields)
-            at += length
-        elif wire in _WIRE_SIZE:
-            at += _WIRE_SIZE[wire]
-        if number == 0 or wire not in (_VARINT, _FIXED64, _BYTES, _FIXED32):
-            raise WireError(f"byte {start} starts no field", fields)
-        fields.add((number, wire))
-        if at > size:
-            raise WireError(
-                f"cut off: field {number} at byte {start} runs to {at}, the file ends at {size}",
-                fields,
-            )
-    return fields
-
-
-def _varint(data: mmap.mmap, at: int, fields: set[tuple[int, int]]) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(data):
-            raise WireError(f"cut off at byte {at}, within a number", fields)
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-    raise WireError(f"byte {at - 10} starts no number", fields)
+            try:
+                found.update((field.number, field.wire) for field in wire.fields(data))
+            except WireError as error:
+                raise WireError(error.args[0], found) from None
+    return found
 
 
 def require_file(path: str | Path, what: str) -> Path:

@@ -5,6 +5,7 @@ Which layer type has which fillers is layers/parameters.py's to know; how blobs 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from caffe.graph import Graph, Node
 from caffe.layers.base import LayerLike
 from caffe.layers.parameters import parameter_fillers, parameter_specs
 from caffe.proto import caffe_pb2 as pb
+from caffe.stored_blob import blob_to_array
 
 
 @dataclass
@@ -33,9 +35,9 @@ class Learning:
     def __init__(self, graph: Graph) -> None:
         """Start with none."""
         self.blobs: list[LearnedBlob] = []
+        self.shapes: dict[str, list[tuple[int, ...]]] = {}  # layer -> its own, whoever owns a blob
         self._graph = graph
         self._owners: dict[str, LearnedBlob] = {}
-        self._layers: set[str] = set()  # names of those that learn
 
     def add(self, node: Node, layer: LayerLike, random_key: int) -> None:
         """Fill the layer's parameters, or let it share those of the same name.
@@ -43,13 +45,14 @@ class Learning:
         Raises ValueError for specs or fillers that make no sense, or blobs that cannot be shared.
         """
         parameters = list(layer.parameters)
-        if parameters and node.name in self._layers:
+        specs = parameter_specs(node.param, len(parameters))
+        if not parameters:
+            return
+        if node.name in self.shapes:
             raise ValueError(
                 "an earlier layer has the same name; weights are kept by layer name: rename one"
             )
-        if parameters:
-            self._layers.add(node.name)
-        specs = parameter_specs(node.param, len(parameters))
+        self.shapes[node.name] = [tuple(parameter.data.shape) for parameter in parameters]
         layer_fillers = parameter_fillers(node.param)
         for index, (parameter, spec) in enumerate(zip(parameters, specs)):
             owner = self._owners.get(spec.name) if spec.name else None
@@ -64,6 +67,8 @@ class Learning:
             if spec.name:
                 self._owners[spec.name] = learned
         layer.parameters = parameters
+        if node.param.blobs:
+            _copy_written(node.param.blobs, parameters, self.shapes[node.name])
 
     def _share(self, owner: LearnedBlob, parameter: Parameter, spec: pb.ParamSpec) -> Parameter:
         ours, theirs = tuple(parameter.data.shape), tuple(owner.parameter.data.shape)
@@ -90,3 +95,18 @@ class Learning:
             setattr(owner.spec, name, own)
         owner.sharers += 1
         return owner.parameter
+
+
+def _copy_written(
+    blobs: Sequence[pb.BlobProto],
+    parameters: Sequence[Parameter],
+    shapes: Sequence[tuple[int, ...]],
+) -> None:
+    """Copy the values that a layer's own message carries."""
+    if len(blobs) != len(parameters):
+        raise ValueError(f"carries {len(blobs)} blobs, has {len(parameters)}")
+    for index, (blob, parameter, shape) in enumerate(zip(blobs, parameters, shapes)):
+        array = blob_to_array(blob)
+        if array.size != parameter.data.count:
+            raise ValueError(f"carries blob {index} of shape {array.shape}, needs {shape}")
+        parameter.data.numpy()[...] = array.reshape(tuple(parameter.data.shape))

@@ -67,6 +67,17 @@ def current_step(solver: pb.SolverParameter, iteration: int) -> int:
     return sum(iteration >= value for value in solver.stepvalue)
 
 
+def steps_taken(solver: pb.SolverParameter, iterations: int) -> int:
+    """Return what a solver state says after so many iterations: steps before the last one's rate.
+
+    0 for policies without steps.
+    """
+    last = max(iterations - 1, 0)
+    if solver.lr_policy == "step":
+        return last // solver.stepsize
+    return current_step(solver, last) if solver.lr_policy == "multistep" else 0
+
+
 def check_policy(solver: pb.SolverParameter) -> None:
     """Raise ValueError for an unknown policy, or one whose fields are not set."""
     policy = solver.lr_policy

@@ -70,6 +70,11 @@ class SavedValue:
         """Whether the sign of every element must survive."""
         return self.quality in (Quality.SIGN, Quality.BOUNDED_SIGN)
 
+    @property
+    def dither(self) -> bool:
+        """Whether it is stored with subtractive dither: a reader's layer asks for it."""
+        return any(reader.compression.dither for reader in self.readers)
+
 
 @dataclass
 class ForwardStep:
@@ -232,9 +237,8 @@ def _plan_in_place(
         return
     bottom, top = node.bottoms[0], node.tops[0]
     same_name = bottom.name == top.name
-    plan.backward[node.index].in_place = facts.traits.backward_in_place and (
-        same_name or not plan.retains_all
-    )
+    stays = plan.retains_all or plan.roots[top.index].index in plan.kept  # the top's gradient
+    plan.backward[node.index].in_place = facts.traits.backward_in_place and (same_name or not stays)
     root = plan.roots[bottom.index]
     others = {plan.roots[value.index].index for value in node.bottoms[1:]}
     free = (

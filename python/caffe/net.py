@@ -17,10 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from caffe import random_seed
+from caffe import weights as net_weights
 from caffe._core import Tensor
 from caffe._core.layers import Need, Needs, Propagation
 from caffe.backward_scope import decide_backward
 from caffe.blob import Blob, ParameterBlob
+from caffe.debug_info import DebugInfo
 from caffe.error_bound import ErrorBounds
 from caffe.executor import Executor, LayerErrors, RuntimeLayer, StoredReport, check_shape
 from caffe.graph import Graph, Node, Value, build_graph
@@ -32,10 +34,8 @@ from caffe.memory_plan import LayerFacts, make_plan
 from caffe.names import suggestion
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import read_net
-from caffe.snapshot import save_weights
 from caffe.solver_check import check_layer_compression
 from caffe.upgrade import upgrade_net
-from caffe.weights import copy_weights
 
 FloatArray = npt.NDArray[np.float32]
 Compression = pb.CompressionParameter
@@ -138,8 +138,10 @@ class Net:
             self._runtime,
             train=self.phase == pb.TRAIN,
             saves=settings.saves,
+            seed=self._seed,
             bounds=settings.bounds,
         )
+        self._executor.debug = DebugInfo() if current.debug_info else None
         self._set_up_layers()
         decide_backward(self._runtime, self.learned, current.force_backward, settings.saves)
         self._make_plan()
@@ -228,9 +230,9 @@ class Net:
             (runtime.node.name, runtime.layer) for runtime in self._runtime
         )
         self.params: OrderedDict[str, list[ParameterBlob]] = OrderedDict(
-            (runtime.node.name, [ParameterBlob(p) for p in runtime.layer.parameters])
-            for runtime in self._runtime
-            if runtime.layer.parameters
+            (name, list(map(ParameterBlob, layer.parameters, self._learning.shapes[name])))
+            for name, layer in ((runtime.node.name, runtime.layer) for runtime in self._runtime)
+            if layer.parameters
         )
         self.inputs = [
             top.name for node in self.graph.nodes if node.type == "Input" for top in node.tops
@@ -244,7 +246,7 @@ class Net:
 
     def reseed(self, seed: int) -> None:
         """Let the random numbers drawn from now on follow from `seed`."""
-        self._seed = seed
+        self._seed = self._executor.seed = seed
         for runtime in self._runtime:
             runtime.random_key = self._layer_key(runtime.node)
             if isinstance(runtime.layer, PythonLayer):
@@ -407,50 +409,36 @@ class Net:
     # -- weights -----------------------------------------------------------------------------------
 
     def copy_from(self, path: str | Path) -> None:
-        """Copy the weights of layers of the same name from a .caffemodel; others stay.
+        """Copy the weights of layers of the same name from a file of either format; others stay.
 
-        Raises FileNotFoundError, or ValueError for a wrong file, other shapes, no layer in common.
+        Raises FileNotFoundError, ImportError where h5py is needed and missing, or ValueError for a
+        wrong file, other shapes, no layer in common.
         """
-        copy_weights(self.params, path)
+        net_weights.copy(self.params, path)
+
+    load_hdf5 = copy_from  # pycaffe's name for a .caffemodel.h5
 
     def copy_all_from(self, path: str | Path) -> None:
         """As copy_from(), but ValueError unless the file has every layer that learns."""
-        copied = copy_weights(self.params, path)
-        for name in self.params:
-            if name not in copied:
-                raise ValueError(
-                    f"'{path}' has no weights for layer '{name}': they are another net's"
-                )
+        net_weights.copy(self.params, path, whole=True)
 
     def share_with(self, other: Net) -> None:
         """Use the parameters of the layers of the same name in `other`, from now on.
 
         Raises ValueError where their shapes differ.
         """
-        for runtime in self._runtime:
-            name = runtime.node.name
-            if name not in other.params:
-                continue
-            ours, theirs = self.params.get(name, []), other.params[name]
-            shapes = [[blob.shape for blob in blobs] for blobs in (ours, theirs)]
-            if shapes[0] != shapes[1]:
-                raise ValueError(
-                    f"layer '{name}': its blobs have shapes {shapes[0]}, in the net to share with "
-                    f"{shapes[1]}; do both nets get inputs of one size?"
-                )
-            runtime.layer.parameters = [blob.parameter for blob in theirs]
-            replaced = {id(o.parameter): t.parameter for o, t in zip(ours, theirs)}
-            for learned in self.learned:
-                learned.parameter = replaced.get(id(learned.parameter), learned.parameter)
-            self.params[name] = list(theirs)
+        net_weights.share(self, other)
 
-    def save(self, path: str | Path) -> None:
-        """Write a .caffemodel. Raises OSError where it cannot be written."""
-        save_weights(
-            path,
-            self.to_param(),
-            [[blob.data for blob in self.params.get(node.name, [])] for node in self.graph.nodes],
-        )
+    def save(self, path: str | Path, write_diff: bool = False) -> None:
+        """Write a .caffemodel, with gradients if asked for. OSError where it cannot be written."""
+        net_weights.save(self, path, write_diff)
+
+    def save_hdf5(self, path: str | Path, write_diff: bool = False) -> None:
+        """Write a .caffemodel.h5, with gradients if asked for.
+
+        Raises ImportError without h5py, or OSError where it cannot be written.
+        """
+        net_weights.save_hdf5(self, path, write_diff)
 
     def to_param(self) -> pb.NetParameter:
         """Return the net without weights, as it is: current format, rules applied, with splits."""

@@ -16,9 +16,10 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from caffe import upgrade
-from caffe.file_kind import Kind, WireError, kind_of, require_file, top_level_fields, wrong_kind
+from caffe.file_kind import Kind, kind_of, require_file, top_level_fields, wrong_kind
 from caffe.names import nearest, suggestion
 from caffe.proto import caffe_pb2
+from caffe.wire import WireError
 
 _M = TypeVar("_M", bound=Message)
 
@@ -48,7 +49,16 @@ def read_net(path: str | Path) -> caffe_pb2.NetParameter:
         FileNotFoundError: no such file.
         ValueError: not a net prototxt, or an error in it (`path:line:column: message`).
     """
-    return parse_net(_read_text(path, Kind.NET_TEXT), str(path))
+    net = read_net_as_written(path)
+    upgrade.upgrade_net(net, str(path))
+    return net
+
+
+def read_net_as_written(path: str | Path) -> caffe_pb2.NetParameter:
+    """Read a net from a prototxt file, in whatever format it is; errors as read_net()."""
+    net = caffe_pb2.NetParameter()
+    _parse(_read_text(path, Kind.NET_TEXT), net, str(path), Kind.NET_TEXT)
+    return net
 
 
 def parse_net(text: str, name: str = "<text>") -> caffe_pb2.NetParameter:
@@ -66,11 +76,27 @@ def parse_net(text: str, name: str = "<text>") -> caffe_pb2.NetParameter:
 def read_solver(path: str | Path) -> caffe_pb2.SolverParameter:
     """Read a solver from a prototxt file, upgraded to the current format.
 
+    As in BVLC Caffe, a snapshot_prefix that is missing is the file's path without its ending, and
+    one that is a folder is that name in the folder.
+
     Raises:
         FileNotFoundError: no such file.
         ValueError: not a solver prototxt, or an error in it (`path:line:column: message`).
     """
-    return parse_solver(_read_text(path, Kind.SOLVER_TEXT), str(path))
+    solver = read_solver_as_written(path)
+    upgrade.upgrade_solver(solver, str(path))
+    if not solver.snapshot_prefix:
+        solver.snapshot_prefix = str(Path(path).with_suffix(""))
+    elif Path(solver.snapshot_prefix).is_dir():
+        solver.snapshot_prefix = str(Path(solver.snapshot_prefix) / Path(path).stem)
+    return solver
+
+
+def read_solver_as_written(path: str | Path) -> caffe_pb2.SolverParameter:
+    """Read a solver from a prototxt file, in whatever format it is; errors as read_solver()."""
+    solver = caffe_pb2.SolverParameter()
+    _parse(_read_text(path, Kind.SOLVER_TEXT), solver, str(path), Kind.SOLVER_TEXT)
+    return solver
 
 
 def parse_solver(text: str, name: str = "<text>") -> caffe_pb2.SolverParameter:
@@ -92,9 +118,14 @@ def read_binary_net(path: str | Path) -> caffe_pb2.NetParameter:
         FileNotFoundError: no such file.
         ValueError: a file of another kind, or one that was cut off.
     """
-    net = _read_binary(path, caffe_pb2.NetParameter(), Kind.NET_BINARY)
+    net = read_binary_net_as_written(path)
     upgrade.upgrade_net(net, str(path))
     return net
+
+
+def read_binary_net_as_written(path: str | Path) -> caffe_pb2.NetParameter:
+    """Read a .caffemodel, in whatever format it is; errors as read_binary_net()."""
+    return _read_binary(path, caffe_pb2.NetParameter(), Kind.NET_BINARY)
 
 
 def read_binary_state(path: str | Path) -> caffe_pb2.SolverState:
@@ -127,7 +158,13 @@ def _read_text(path: str | Path, wanted: Kind) -> str:
     return file.read_bytes().decode("utf-8-sig", errors="surrogateescape")
 
 
-def _read_binary(path: str | Path, message: _M, wanted: Kind) -> _M:
+def check_binary(path: str | Path, wanted: Kind) -> Path:
+    """Return `path` if a whole protocol buffer of this kind lies there; what is in it may be wrong.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a file of another kind, or one that was cut off.
+    """
     what, expected = _WANTED[wanted]
     file = require_file(path, what)
     kind = kind_of(file)
@@ -140,9 +177,15 @@ def _read_binary(path: str | Path, message: _M, wanted: Kind) -> _M:
         raise ValueError(f"'{path}' is not {expected}: {error.args[0]}{tail}") from error
     if kind is not wanted:
         raise wrong_kind(path, expected, kind)
+    return file
+
+
+def _read_binary(path: str | Path, message: _M, wanted: Kind) -> _M:
+    file = check_binary(path, wanted)
     try:
         message.ParseFromString(file.read_bytes())
     except DecodeError as error:
+        expected = _WANTED[wanted][1]
         raise ValueError(f"'{path}' is {expected} with damaged content: {error}") from error
     return message
 
@@ -172,15 +215,43 @@ def _explain(error: text_format.ParseError, text: str, root: Descriptor, wanted:
 
     if found := re.match(r'Message type "([\w.]+)" has no field named "([^"]+)"', raw):
         return _unknown_field(_message_type(root, found[1]), found[2], root, wanted)
-    if found := re.match(r'Enum type "([\w.]+)" has no value \w+(?: number)? (\S+?)\.?$', raw):
+    found = re.match(r'Enum type "([\w.]+)" has no value \w+(?: number)? (\S+?)\.?$', raw)
+    if found and found[2] == "[":
+        return f"{_short(found[1])} takes one value, not a list"
+    if found:
         return _unknown_value(found[1], found[2])
     if found := re.match(r'Message type "([\w.]+)" should not have multiple "(\w+)" fields', raw):
         return f"'{found[2]}' is given twice; {_short(found[1])} takes it once"
     if "surrogates not allowed" in raw:
         return "the string is not valid UTF-8"
+    if "codec can't decode" in raw:
+        return "the string has a backslash that starts no escape"
     if 'Expected "}"' in raw and (opened := _unclosed_brace(text)) is not None:
         return f"the '{{' of line {opened} is never closed"
-    return raw[:1].lower() + raw[1:].rstrip(".")
+    detail = raw[:1].lower() + raw[1:].rstrip(".")
+    detail = "".join(c if c.isprintable() else repr(c)[1:-1] for c in detail)
+    before, after = _around(lines, line, (error.GetColumn() or 1) - 1)
+    field = re.search(r"(\w+)\s*:\s*(?:\[[^\[\]]*)?$", before)
+    return (f"'{field[1]}': " if field else "") + detail + _hint(raw, after)
+
+
+def _around(lines: list[str], line: int, column: int) -> tuple[str, str]:
+    """Return the text before (of two lines) and after a place; `line` from 1, `column` from 0."""
+    here = lines[line - 1] if line <= len(lines) else ""
+    return "\n".join([*lines[: line - 1][-1:], here[:column]]), here[column:]
+
+
+def _hint(raw: str, after: str) -> str:
+    """Return advice on slips that are common, from the text where the error is."""
+    if after.startswith("["):
+        return "; it takes one value, not a list"
+    if raw.startswith("Expected string"):
+        return "; strings stand in quotes"
+    if after.startswith(("//", "/*")):
+        return "; comments start with #"
+    if raw.startswith('Expected ":"'):
+        return "; a field and its value stand as name: value"
+    return ""
 
 
 def _unknown_field(owner: Descriptor | None, field: str, root: Descriptor, wanted: Kind) -> str:

@@ -15,19 +15,19 @@ from pathlib import Path
 
 import numpy as np
 
-from caffe import compression_log, log, solver_state
+from caffe import compression_log, log, solver_snapshot
 from caffe._core import MemoryKind, Tensor, memory
-from caffe._core.solvers import Regularization, UpdateOptions, gradient_sum_squares, update_sgd
+from caffe._core.solvers import Regularization, UpdateOptions, gradient_sum_squares
+from caffe.debug_info import DebugInfo, UpdateInfo, log_totals
 from caffe.error_bound import ErrorBounds, Momentum, RefreshSchedule
 from caffe.learning import LearnedBlob
-from caffe.lr_policy import current_step, learning_rate
+from caffe.lr_policy import learning_rate
 from caffe.memory_plan import SavedValue
 from caffe.mode import set_mode_gpu
 from caffe.names import suggestion
 from caffe.net import Net, Settings
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import read_solver
-from caffe.snapshot import load_state, save_state, weights_beside
 from caffe.solver_check import check_solver
 from caffe.solver_nets import solver_nets
 
@@ -37,10 +37,14 @@ _REGULARIZATIONS = {"L2": Regularization.L2, "L1": Regularization.L1}
 
 
 class Solver:
-    """Trains a net. Derived classes give the update rule."""
+    """Trains a net. Derived classes (solver_types.py) give the update rule."""
 
     #: The name in the solver's field `type`.
     type = ""
+    #: History blobs for each parameter.
+    histories = 1
+    #: Whether a history sums gradients times the learning rate of their time.
+    history_holds_rate = False
 
     def __init__(self, solver: str | Path | pb.SolverParameter) -> None:
         """Make a solver from a prototxt file or a message, with its train net and test nets.
@@ -66,8 +70,10 @@ class Solver:
         ]
         for net in self.test_nets:
             net.share_with(self.net)
+            net.executor.debug = DebugInfo() if param.debug_info else None
+        # As BVLC Caffe orders it: the first kind of every parameter, then the second.
         self.history = [
-            self._zeros(blob) for blob in self.net.learned for _ in range(self.histories)
+            self._zeros(blob) for _ in range(self.histories) for blob in self.net.learned
         ]
         for weights in param.weights:
             for path in filter(None, map(str.strip, weights.split(","))):
@@ -81,16 +87,6 @@ class Solver:
         self._stop = self._snapshot_wanted = False
         self._callbacks: list[tuple[Callable[[], None] | None, Callable[[], None] | None]] = []
         self._json: compression_log.JsonLines | None = None
-
-    #: History blobs for each parameter.
-    histories = 1
-
-    @staticmethod
-    def from_param(param: pb.SolverParameter) -> Solver:
-        """Make the solver whose type the message names. ValueError for an unknown type."""
-        if param.type not in SOLVERS:
-            raise ValueError(f"unknown solver type '{param.type}'{suggestion(param.type, SOLVERS)}")
-        return SOLVERS[param.type](param)
 
     @property
     def lr(self) -> float:
@@ -106,6 +102,12 @@ class Solver:
                 f"unknown regularization_type '{kind}'{suggestion(kind, _REGULARIZATIONS)}"
             )
         check_solver(self.param)
+        self.check_rule(self.param)
+        if self.param.HasField("type") and self.param.type != self.type:
+            log.warning(
+                f"the solver's type is '{self.param.type}', but {type(self).__name__} trains it "
+                f"with {self.type}; caffe.get_solver() takes the type from the file"
+            )
 
     def _warn_of_the_useless(self) -> None:
         """Say what would train nothing, or never happen."""
@@ -231,8 +233,11 @@ class Solver:
     def _accumulate_gradients(self) -> float:
         """Run forward and backward iter_size times; returns the mean loss."""
         self._rate = learning_rate(self.param, self.iter)
-        self.schedule.rate_is(self.iter + 1, self._rate, self.param.momentum)
+        memory_of_rates = self.param.momentum if self.history_holds_rate else 0.0
+        self.schedule.rate_is(self.iter + 1, self._rate, memory_of_rates)
         self.bounds.collecting = self._uses_plan and self.schedule.due(self.iter + 1)
+        debugs = self.param.debug_info and self._is_display_due()
+        self.net.executor.debug = DebugInfo() if debugs else None
         self.net.executor.counts_values = (
             self.bounds.collecting or self._json is not None or self._is_display_due()
         )
@@ -247,6 +252,8 @@ class Solver:
             loss += self.net.loss()
             executor.seed_losses()
             executor.backward(last, 0)
+            if executor.debug:
+                log_totals(self.net.learned)
         self.peak_bytes = max(self.peak_bytes, memory.peak()["total"])
         return loss / self.param.iter_size
 
@@ -264,28 +271,46 @@ class Solver:
             log.info(f"Iteration {self.iter}, lr = {self._rate:g}")
         scale = self._clip_scale() / self.param.iter_size
         regularization = _REGULARIZATIONS[self.param.regularization_type]
+        debug = UpdateInfo(self.net) if self.net.executor.debug else None
         for index, blob in enumerate(self.net.learned):
             if blob.spec.lr_mult == 0:
                 continue
             options = UpdateOptions(
-                rate=self._rate * blob.spec.lr_mult,
+                rate=self.rate_of(index),
                 gradient_scale=scale,
                 decay=self.param.weight_decay * blob.spec.decay_mult,
                 regularization=regularization,
             )
             self.update(blob, index, options)
+        if debug:
+            debug.log()
         if self.bounds.collecting:
             self.bounds.refresh(self._saved_values(), self._momentum_of)
             self.schedule.done(self.iter + 1)
             self.bounds.collecting = False
 
+    @classmethod
+    def check_rule(cls, param: pb.SolverParameter) -> None:
+        """Raise ValueError for settings that this update rule cannot do with."""
+
     def update(self, blob: LearnedBlob, index: int, options: UpdateOptions) -> None:
         """Change one parameter and its history; `index` counts the net's learnable blobs."""
         raise NotImplementedError
 
+    def second_history(self, index: int) -> Tensor:
+        """Return the second history of a parameter, for rules that keep two."""
+        return self.history[len(self.net.learned) + index]
+
+    def rate_of(self, index: int) -> float:
+        """Return the learning rate of a parameter in this iteration: lr * lr_mult."""
+        return self._rate * self.net.learned[index].spec.lr_mult
+
     def mean_momentum(self, index: int) -> float:
-        """Mean momentum of a parameter in units of its gradient, after an update; 0 if unknown."""
-        raise NotImplementedError
+        """Mean momentum of a parameter in units of its gradient, after an update at a rate not 0.
+
+        Rules without momentum have the mean |gradient|.
+        """
+        return self.net.learned[index].parameter.gradient.mean_abs() / self.param.iter_size
 
     def _clip_scale(self) -> float:
         """Return the factor that brings the gradients' common L2 norm down to clip_gradients."""
@@ -311,8 +336,8 @@ class Solver:
         weights = self.net.layers[layer].parameters[0]
         for index, blob in enumerate(self.net.learned):
             if blob.parameter.data.shares_buffer(weights.data):
-                rate = self._rate * blob.spec.lr_mult
-                return Momentum(self.mean_momentum(index) if rate else 0.0, blob.sharers)
+                mean = self.mean_momentum(index) if self.rate_of(index) else 0.0
+                return Momentum(mean, blob.sharers)
         raise AssertionError("a layer's parameter is not among the net's")
 
     # -- testing -----------------------------------------------------------------------------------
@@ -329,14 +354,19 @@ class Solver:
         log.info(f"Iteration {self.iter}, Testing net (#{index})")
         memory.reset_peak()
         sums: dict[str, np.ndarray] = {}
+        loss = 0.0
         for _ in range(self.param.test_iter[index]):
-            for name, values in net.forward().items():
+            outputs = net.forward()
+            loss += net.loss() if self.param.test_compute_loss else 0.0
+            for name, values in outputs.items():
                 sums[name] = sums.get(name, 0) + values.astype(np.float64)
             if self._stop:
                 break
         self.test_peak_bytes = max(self.test_peak_bytes, memory.peak()["total"])
         means = {name: total / self.param.test_iter[index] for name, total in sums.items()}
         if not self._stop:
+            if self.param.test_compute_loss:
+                log.info(f"Test loss: {_number(loss / self.param.test_iter[index])}")
             _log_values(net, "Test", means)
         net.executor.release_all()
         return means
@@ -376,57 +406,21 @@ class Solver:
             self.snapshot()
 
     def snapshot(self) -> tuple[Path, Path]:
-        """Write <prefix>_iter_<N>.caffemodel and .solverstate; returns their paths.
+        """Write <prefix>_iter_<N>.caffemodel and .solverstate (.h5); returns their paths.
 
         Raises OSError where they cannot be written; files written before stay whole.
         """
-        if self.param.snapshot_format != pb.SolverParameter.BINARYPROTO:
-            raise ValueError("snapshot_format HDF5 is not supported yet; use BINARYPROTO")
-        prefix = self.param.snapshot_prefix or "caffe"
-        model = Path(f"{prefix}_iter_{self.iter}.caffemodel")
-        state = Path(f"{prefix}_iter_{self.iter}.solverstate")
-        log.info(f"Snapshotting to binary proto file {model}")
-        self.net.save(model)
-        log.info(f"Snapshotting solver state to binary proto file {state}")
-        message = pb.SolverState(
-            iter=self.iter,
-            learned_net=str(model),
-            current_step=current_step(self.param, self.iter),
-        )
-        solver_state.collect(self, message.comet)
-        save_state(state, message, [tensor.numpy() for tensor in self.history])
-        return model, state
+        return solver_snapshot.write(self)
 
     def restore(self, path: str | Path) -> None:
-        """Go on from a .solverstate, BVLC Caffe's or our own, and the weights that it names.
+        """Go on from a .solverstate (.h5), BVLC Caffe's or our own, and the weights that it names.
 
         Raises:
             FileNotFoundError: the state, or the weights it names, are not there.
+            ImportError: h5py is needed and missing.
             ValueError: a file of another kind, or history that does not fit the net.
         """
-        state, history = load_state(path)
-        if len(history) != len(self.history):
-            raise ValueError(
-                f"'{path}' has {len(history)} history blobs, this solver needs "
-                f"{len(self.history)}; is it of another net or solver type?"
-            )
-        for index, (array, tensor) in enumerate(zip(history, self.history)):
-            if array.size != tensor.count:
-                raise ValueError(
-                    f"'{path}': history blob {index} has shape {array.shape}, "
-                    f"the net needs {tensor.shape}"
-                )
-        self.net.copy_all_from(weights_beside(Path(path), state.learned_net))
-        for array, tensor in zip(history, self.history):
-            tensor.numpy()[...] = array.reshape(tuple(tensor.shape))
-        self.iter = state.iter
-        if state.HasField("comet"):
-            solver_state.apply(self, state.comet)
-        else:
-            log.warning(
-                f"'{path}' was not written by COMET: error bounds, random numbers and the position "
-                "in the data start afresh"
-            )
+        solver_snapshot.restore(self, path)
 
     def close(self) -> None:
         """Stop the background threads of data layers and close files; the solver is done with."""
@@ -447,30 +441,6 @@ class Solver:
     def share_weights(self, net: Net) -> None:
         """Make `net` use this solver's parameters."""
         net.share_with(self.net)
-
-
-class SGDSolver(Solver):
-    """Stochastic gradient descent with momentum."""
-
-    type = "SGD"
-
-    def update(self, blob: LearnedBlob, index: int, options: UpdateOptions) -> None:
-        """Apply history = momentum * history + rate * gradient; w -= history."""
-        update_sgd(blob.parameter, self.history[index], options, self.param.momentum)
-
-    def mean_momentum(self, index: int) -> float:
-        """Return mean |history| / (lr * lr_mult): Caffe's history holds the learning rate."""
-        rate = self._rate * self.net.learned[index].spec.lr_mult
-        return self.history[index].mean_abs() / rate
-
-
-SOLVERS: dict[str, type[Solver]] = {cls.type: cls for cls in (SGDSolver,)}
-
-
-def get_solver(path: str | Path | pb.SolverParameter) -> Solver:
-    """Make the solver that a prototxt file (or message) describes, of the type that it names."""
-    param = path if isinstance(path, pb.SolverParameter) else read_solver(path)
-    return Solver.from_param(param)
 
 
 def _log_values(net: Net, kind: str, outputs: dict[str, np.ndarray]) -> None:

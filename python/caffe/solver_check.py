@@ -6,6 +6,7 @@ import math
 import tempfile
 from pathlib import Path
 
+from caffe.hdf5_snapshot import require_h5py
 from caffe.lr_policy import check_policy
 from caffe.proto import caffe_pb2 as pb
 
@@ -18,7 +19,9 @@ _SOLVER_ONLY = ("interval", "memory_limit", "keep", "display")
 
 
 def check_solver(param: pb.SolverParameter) -> None:
-    """Raise ValueError (FileNotFoundError, PermissionError) for settings that make no sense.
+    """Raise ValueError for settings that make no sense.
+
+    FileNotFoundError, PermissionError and ImportError where snapshots could not be written.
 
     With snapshots to come, a file is made and removed in the folder that they go to.
     """
@@ -55,8 +58,6 @@ def check_compression(compression: pb.CompressionParameter) -> None:
         raise ValueError(f"compression_param: interval is {compression.interval}, needs at least 1")
     if compression.memory_limit:
         raise ValueError("compression_param: memory_limit is not supported yet; leave it out")
-    if compression.dither:
-        raise ValueError("compression_param: dither is not supported yet; leave it out")
 
 
 def check_layer_compression(compression: pb.CompressionParameter) -> None:
@@ -70,8 +71,8 @@ def check_layer_compression(compression: pb.CompressionParameter) -> None:
 
 
 def _check_snapshots(param: pb.SolverParameter) -> None:
-    if param.snapshot_format != pb.SolverParameter.BINARYPROTO:
-        raise ValueError("snapshot_format HDF5 is not supported yet; use BINARYPROTO")
+    if param.snapshot_format == pb.SolverParameter.HDF5:
+        require_h5py()
     prefix = param.snapshot_prefix
     folder = Path(prefix).parent
     if not folder.is_dir():

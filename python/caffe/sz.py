@@ -107,9 +107,7 @@ def compress(
     )
 
 
-def decompress(
-    data: Buffer, *, out: NDArray[Any] | None = None, threads: int = 0
-) -> NDArray[Any]:
+def decompress(data: Buffer, *, out: NDArray[Any] | None = None, threads: int = 0) -> NDArray[Any]:
     """Restore the array of a stream, with its shape and dtype.
 
     Args:

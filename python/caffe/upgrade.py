@@ -1,8 +1,8 @@
 """Bringing nets and solvers of older formats to the current one, in place.
 
-From old to new: V1 layers (`layers`, enum types, flat lists of learning rates), transformation
-options inside data layers, inputs as fields of the net, learning rates of BatchNorm's statistics,
-`solver_type`. V0 layers, the format of 2013, are recognised and refused.
+From old to new: V0 layers (upgrade_v0.py), V1 layers (`layers`, enum types, flat lists of learning
+rates), transformation options inside data layers, inputs as fields of the net, learning rates of
+BatchNorm's statistics, `solver_type`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from google.protobuf.message import Message
 
 from caffe.proto import caffe_pb2
+from caffe.upgrade_v0 import upgrade_v0
 
 _V1_TYPES = {
     "ABSVAL": "AbsVal",
@@ -77,7 +78,7 @@ def upgrade_net(net: caffe_pb2.NetParameter, name: str = "net") -> bool:
         Whether anything had to be changed.
 
     Raises:
-        ValueError: the old format is inconsistent, or too old.
+        ValueError: the old format is inconsistent.
     """
     changed = False
     if net.layers:
@@ -121,13 +122,9 @@ def upgrade_solver(solver: caffe_pb2.SolverParameter, name: str = "solver") -> b
 def _upgrade_v1(net: caffe_pb2.NetParameter, name: str) -> None:
     if net.layer:
         raise ValueError(f"{name}: has both 'layer' and the older 'layers'; use 'layer' throughout")
+    if any(old.HasField("layer") for old in net.layers):
+        upgrade_v0(net, name)
     for old in net.layers:
-        if old.HasField("layer"):
-            raise ValueError(
-                f"{name}: layer '{old.layer.name or old.name}' is in the V0 format of 2013 (a "
-                "'layer' inside 'layers'), which is not supported yet; bring the file to the "
-                "current format with BVLC Caffe's upgrade_net_proto tools"
-            )
         _convert_v1_layer(old, net.layer.add(), name)
     net.ClearField("layers")
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "blocks.hpp"
 #include "context.hpp"
 #include "kernels.hpp"
 #include "model.hpp"
@@ -50,9 +51,9 @@ bool decode_lossless(const Coding<T>& coding, const uint8_t* src, size_t size, T
 
 // Samples for fit_model() of what the modes would code.
 template <typename T>
-void sample_quantized(const Kernels& kernels, const Grid<T>& grid, const T* src, uint64_t count,
-                      uint64_t stride, int steps, Scratch* scratch);
+void sample_quantized(const Kernels& kernels, const Grid<T>& grid, const T* src,
+                      const Blocks& lanes, Scratch* scratch);
 template <typename T>
-void sample_lossless(const T* src, uint64_t count, uint64_t stride, int steps, Scratch* scratch);
+void sample_lossless(const T* src, const Blocks& lanes, Scratch* scratch);
 
 }  // namespace sz

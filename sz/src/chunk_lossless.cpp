@@ -73,11 +73,10 @@ int zero_low_bytes(typename Float<T>::Bits all) {
 }  // namespace
 
 template <typename T>
-void sample_lossless(const T* src, uint64_t count, uint64_t stride, int steps, Scratch* s) {
+void sample_lossless(const T* src, const Blocks& lanes, Scratch* s) {
   typename Float<T>::Bits rests[kBlockValues + 1];
-  const Blocks blocks = {count, stride, steps, 0};
-  for (int step = 0; step < steps; step += kBlockSteps) {
-    const auto block = load_block(blocks, src, step, reinterpret_cast<T*>(s->block));
+  for (int step = 0; step < lanes.steps; step += kBlockSteps) {
+    const auto block = load_block(lanes, src, step, reinterpret_cast<T*>(s->block));
     split_block(block, s->codes + step * kLanes, rests);
   }
 }
@@ -145,8 +144,8 @@ bool decode_lossless(const Coding<T>& coding, const uint8_t* src, size_t size, T
   return used == words;
 }
 
-template void sample_lossless(const float*, uint64_t, uint64_t, int, Scratch*);
-template void sample_lossless(const double*, uint64_t, uint64_t, int, Scratch*);
+template void sample_lossless(const float*, const Blocks&, Scratch*);
+template void sample_lossless(const double*, const Blocks&, Scratch*);
 template size_t encode_lossless(const Coding<float>&, const float*, int, Scratch*);
 template size_t encode_lossless(const Coding<double>&, const double*, int, Scratch*);
 template bool decode_lossless(const Coding<float>&, const uint8_t*, size_t, float*, int, Scratch*);

@@ -54,9 +54,9 @@ bool quantize_lanes(const Kernels& kernels, const Grid<T>& grid, const Blocks& b
 }  // namespace
 
 template <typename T>
-void sample_quantized(const Kernels& kernels, const Grid<T>& grid, const T* src, uint64_t count,
-                      uint64_t stride, int steps, Scratch* scratch) {
-  quantize_lanes<T>(kernels, grid, {count, stride, steps, 0}, src, 0, scratch, nullptr);
+void sample_quantized(const Kernels& kernels, const Grid<T>& grid, const T* src,
+                      const Blocks& lanes, Scratch* scratch) {
+  quantize_lanes<T>(kernels, grid, lanes, src, 0, scratch, nullptr);
 }
 
 template <typename T>
@@ -109,10 +109,10 @@ bool decode_quantized(const Coding<T>& coding, const uint8_t* src, size_t size, 
   return true;
 }
 
-template void sample_quantized(const Kernels&, const Grid<float>&, const float*, uint64_t, uint64_t,
-                               int, Scratch*);
-template void sample_quantized(const Kernels&, const Grid<double>&, const double*, uint64_t,
-                               uint64_t, int, Scratch*);
+template void sample_quantized(const Kernels&, const Grid<float>&, const float*, const Blocks&,
+                               Scratch*);
+template void sample_quantized(const Kernels&, const Grid<double>&, const double*, const Blocks&,
+                               Scratch*);
 template size_t encode_quantized(const Coding<float>&, const float*, uint64_t, int, Scratch*);
 template size_t encode_quantized(const Coding<double>&, const double*, uint64_t, int, Scratch*);
 template bool decode_quantized(const Coding<float>&, const uint8_t*, size_t, uint64_t, float*, int,

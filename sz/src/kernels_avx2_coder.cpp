@@ -47,6 +47,24 @@ constexpr Shuffles kShuffles = make_shuffles();
 
 // --- model ---
 
+constexpr int kLevelWidth = 2 * kNearby + 1;
+
+// kLevelWidth times the level of activities 0 to 15, all but the last threshold counted.
+struct SmallLevels {
+  alignas(16) uint8_t of[16];
+};
+constexpr SmallLevels make_small_levels() {
+  SmallLevels levels = {};
+  for (int activity = 0; activity < 16; activity++) {
+    for (int i = 0; i < kLevels - 2; i++) {
+      if (activity >= kThresholds[i]) levels.of[activity] += kLevelWidth;
+    }
+  }
+  return levels;
+}
+constexpr SmallLevels kSmallLevels = make_small_levels();
+static_assert(kThresholds[kLevels - 3] < 16 && kThresholds[kLevels - 2] >= 16);
+
 struct Contexts {
   __m256i prediction;
   __m256i index;
@@ -63,15 +81,16 @@ SZ_INLINE Contexts contexts_of(const Neighbours& n, int lane) {
   const __m256i activity = _mm256_adds_epi16(
       _mm256_abs_epi16(_mm256_subs_epi16(left, corner)),
       _mm256_adds_epi16(_mm256_abs_epi16(rise), _mm256_abs_epi16(_mm256_subs_epi16(up, right))));
-  __m256i level = _mm256_setzero_si256();
-  for (int threshold : kThresholds) {
-    const __m256i above = _mm256_set1_epi16(static_cast<int16_t>(threshold - 1));
-    level = _mm256_sub_epi16(level, _mm256_cmpgt_epi16(activity, above));
-  }
+  // Levels times the width of a level: of small activities by a table, then the last threshold.
+  const __m256i small = _mm256_min_epu16(activity, _mm256_set1_epi16(15));
+  const __m256i most = _mm256_set1_epi16(kThresholds[kLevels - 2] - 1);
+  const __m256i last =
+      _mm256_and_si256(_mm256_cmpgt_epi16(activity, most), _mm256_set1_epi16(kLevelWidth));
+  const __m256i level = _mm256_add_epi16(
+      _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(load128(kSmallLevels.of)), small), last);
   const __m256i near = _mm256_min_epi16(_mm256_max_epi16(prediction, _mm256_set1_epi16(-kNearby)),
                                         _mm256_set1_epi16(kNearby));
-  const __m256i scaled = _mm256_mullo_epi16(level, _mm256_set1_epi16(2 * kNearby + 1));
-  return {prediction, _mm256_add_epi16(scaled, _mm256_add_epi16(near, _mm256_set1_epi16(kNearby)))};
+  return {prediction, _mm256_add_epi16(level, _mm256_add_epi16(near, _mm256_set1_epi16(kNearby)))};
 }
 
 // Bit i: word i is not zero.
@@ -179,13 +198,10 @@ SZ_INLINE uint16_t* encode_vector(__m256i entry, __m256i active, __m256i* state,
                    _mm_shuffle_epi8(packed, load128(kShuffles.to_end[mask])));
   words -= _mm_popcnt_u32(mask);
   x = _mm256_blendv_epi8(x, _mm256_srli_epi32(x, 16), full);
-  // The quotient is below 2^21, so that its float is off by one at most.
-  __m256i quotient =
-      _mm256_cvttps_epi32(_mm256_div_ps(_mm256_cvtepi32_ps(x), _mm256_cvtepi32_ps(frequency)));
+  // The quotient is below 2^21. Divided a little smaller, its float is right or one too small.
+  const __m256 smaller = _mm256_mul_ps(_mm256_cvtepi32_ps(x), _mm256_set1_ps(1 - 0x1p-22f));
+  __m256i quotient = _mm256_cvttps_epi32(_mm256_div_ps(smaller, _mm256_cvtepi32_ps(frequency)));
   __m256i rest = _mm256_sub_epi32(x, _mm256_mullo_epi32(quotient, frequency));
-  const __m256i below = _mm256_srai_epi32(rest, 31);
-  quotient = _mm256_add_epi32(quotient, below);
-  rest = _mm256_add_epi32(rest, _mm256_and_si256(frequency, below));
   const __m256i fits = _mm256_cmpgt_epi32(frequency, rest);
   quotient = _mm256_add_epi32(quotient, _mm256_add_epi32(fits, _mm256_set1_epi32(1)));
   rest = _mm256_sub_epi32(rest, _mm256_andnot_si256(fits, frequency));

@@ -9,45 +9,64 @@ namespace {
 constexpr int kTrialSteps = 256;  // of the sample that chooses the neighbourhood
 constexpr int kLeastSteps = 512;  // of the sample that the frequencies are fitted to ...
 constexpr int kMostSteps = 2048;
-constexpr int kSampledShare = 8;  // ... which is one value in so many, between these limits
+constexpr int kSampledShare = 16;  // ... which is one value in so many, between these limits
+constexpr int kPieceSteps = 512;  // samples are taken in pieces of about so many,
+constexpr int kPieceRows = 8;     // so many rows where a plane is larger: most have one above
 
-// A sample is laid out like a chunk with gaps between its lanes.
+// `pieces` times a chunk with gaps between its lanes. Piece i begins at value i * piece_stride.
 struct Sample {
-  uint64_t stride;
+  int pieces;
+  uint64_t piece_stride;
+  uint64_t lane_stride;
   Lattice lattice;
   Lanes lanes;
 };
 
-// About `steps` a lane, whole planes or rows; everything if that is not much more.
+Sample whole_array(const Layout& layout) {
+  const int values = layout.values_of(0);
+  const Lattice lattice = layout.lattice_of(values);
+  return {1, 0, static_cast<uint64_t>(lattice.steps), lattice, layout.lanes_of(values)};
+}
+
+bool shares_factor(uint64_t n) {
+  return n % 2 == 0 || n % 3 == 0 || n % 5 == 0 || n % 7 == 0;
+}
+
+// About `steps` a lane in whole planes or rows, from all over the array; all of it if that is not
+// much more. The strides, in planes, share no factor with usual numbers of channels, which would
+// otherwise be sampled unevenly.
 Sample plan_sample(const Layout& layout, int steps) {
-  const int all = layout.values_of(0);
-  if (layout.chunks() == 1 && layout.lattice_of(all).steps <= 2 * steps) {
-    const Lattice lattice = layout.lattice_of(all);
-    return {static_cast<uint64_t>(lattice.steps), lattice, layout.lanes_of(all)};
+  const bool has_rows = layout.neighbourhood == kLeftAndUp;
+  const uint64_t plane = has_rows ? uint64_t{layout.row} * layout.rows : 0;
+  const auto piece = static_cast<uint64_t>(std::min(steps, kPieceSteps));
+  uint64_t unit = 1;
+  if (plane > 0) unit = plane;
+  if (has_rows && (plane == 0 || plane > 2 * piece)) {
+    unit = std::min<uint64_t>(uint64_t{layout.row} * kPieceRows, layout.steps);
   }
-  const bool rows = layout.neighbourhood == kLeftAndUp;
-  int unit = rows ? static_cast<int>(layout.row) : 1;
-  const int plane = rows ? static_cast<int>(layout.row * layout.rows) : 0;
-  if (plane > 0 && plane <= steps) unit = plane;
-  int lane_steps = std::max(steps / unit, 1) * unit;
-  // Several rows, for most of them to have one above.
-  if (rows) lane_steps = std::max(lane_steps, std::min(4 * unit, static_cast<int>(layout.steps)));
-  const uint64_t begin_unit =
-      plane > 0 ? static_cast<uint64_t>(plane) : static_cast<uint64_t>(unit);
-  const uint64_t room = layout.count / kLanes;
-  if (room < static_cast<uint64_t>(lane_steps)) {
-    const Lattice lattice = layout.lattice_of(all);
-    return {static_cast<uint64_t>(lattice.steps), lattice, layout.lanes_of(all)};
-  }
-  const uint64_t stride = std::max(room / begin_unit * begin_unit, uint64_t(lane_steps));
-  return {stride, layout.lattice(lane_steps), {kLanes, 0}};
+  const uint64_t lane_steps = std::max(piece / unit, uint64_t{1}) * unit;
+  const uint64_t aligned = plane > 0 ? plane : has_rows ? layout.row : 1;
+  uint64_t stride = layout.count / kLanes * 31 / 32 / aligned;
+  while (stride > 1 && shares_factor(stride)) stride--;
+  const bool small =
+      layout.chunks() == 1 && layout.lattice_of(layout.values_of(0)).steps <= 2 * steps;
+  if (small || stride * aligned < 2 * lane_steps) return whole_array(layout);
+  const auto pieces = static_cast<uint64_t>(std::max(steps / static_cast<int>(lane_steps), 1));
+  return {static_cast<int>(pieces),
+          stride / pieces * aligned,
+          stride * aligned,
+          layout.lattice(static_cast<int>(lane_steps)),
+          {kLanes, 0}};
 }
 
 void count_sample(const Kernels& kernels, const Sample& sample, Sampler* sampler,
                   const int16_t* codes, uint32_t* counts) {
   std::memset(counts, 0, kCounts * sizeof(*counts));
-  sampler->sample(sample.stride, sample.lattice.steps);
-  kernels.coder.count(codes, sample.lattice, sample.lanes, counts);
+  for (int i = 0; i < sample.pieces; i++) {
+    sampler->sample(static_cast<uint64_t>(i) * sample.piece_stride, sample.lane_stride,
+                    sample.lattice.steps);
+    kernels.coder.count(codes, sample.lattice, sample.lanes, counts);
+  }
 }
 
 // Of the whole array, in bytes.

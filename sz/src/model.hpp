@@ -19,11 +19,11 @@ struct Model {
   void set_decoder(const Frequencies& frequencies) { make_decoder_table(frequencies, decoder); }
 };
 
-// Quantises a sample: lane l has `steps` values from l * stride on.
+// Quantises a sample: lane l has `steps` values from begin + l * stride on.
 class Sampler {
  public:
   virtual ~Sampler() = default;
-  virtual void sample(uint64_t stride, int steps) = 0;
+  virtual void sample(uint64_t begin, uint64_t stride, int steps) = 0;
 };
 
 // Chooses the neighbourhood that codes a sample best, and fits frequencies to a larger sample.

@@ -79,11 +79,12 @@ class ArraySampler : public Sampler {
                Scratch* scratch)
       : kernels_(kernels), grid_(grid), src_(src), count_(count), scratch_(scratch) {}
 
-  void sample(uint64_t stride, int steps) override {
+  void sample(uint64_t begin, uint64_t stride, int steps) override {
+    const Blocks lanes = {count_ - begin, stride, steps, begin};
     if (grid_ != nullptr) {
-      sample_quantized(kernels_, *grid_, src_, count_, stride, steps, scratch_);
+      sample_quantized(kernels_, *grid_, src_ + begin, lanes, scratch_);
     } else {
-      sample_lossless(src_, count_, stride, steps, scratch_);
+      sample_lossless(src_ + begin, lanes, scratch_);
     }
   }
 

@@ -54,10 +54,6 @@ class FakeSolver:
         self.events = []
         FakeSolver.made.append(self)
 
-    @classmethod
-    def from_param(cls, param):
-        return cls(param)
-
     def request_stop(self):
         self.events.append("stop")
 
@@ -76,7 +72,7 @@ class FakeSolver:
 @pytest.fixture
 def train(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli_train, "Solver", FakeSolver)
+    monkeypatch.setattr(cli_train, "get_solver", FakeSolver)
     monkeypatch.setattr(FakeSolver, "made", [])
     monkeypatch.setattr(FakeSolver, "raises", [])
     for name in ("a", "b", "c", "state"):

@@ -99,7 +99,7 @@ def folder(tmp_path, monkeypatch):
         ),
         (
             "test -model broken.prototxt -weights w.caffemodel",
-            "broken.prototxt:2:9: expected string but found: '3'",
+            "broken.prototxt:2:9: 'name': expected string but found: '3'",
         ),
         (
             "test -model net.prototxt -weights w.caffemodel",

@@ -123,6 +123,27 @@ def test_resume_weights_test_and_time(folder: Path) -> None:
     assert both.returncode == 1
 
 
+def test_hdf5_snapshots_to_resume_start_from_and_test(folder: Path) -> None:
+    pytest.importorskip("h5py", reason="h5py is not installed")
+    text = SOLVER + 'type: "Adam" snapshot_format: HDF5'
+    (folder / "solver.prototxt").write_text(text)
+    log = lines(run(folder, "train", "-solver", "solver.prototxt"))
+    assert "Snapshotting to HDF5 file small_iter_6.caffemodel.h5" in log
+    assert "Snapshotting solver state to HDF5 file small_iter_6.solverstate.h5" in log
+    final = [line for line in log if "Test net output #1" in line][-1]
+    resume = ("train", "-solver", "solver.prototxt", "-snapshot", "small_iter_6.solverstate.h5")
+    assert [x for x in lines(run(folder, *resume)) if "Test net output #1" in x][-1] == final
+    weights = ("-weights", "small_iter_12.caffemodel.h5", "-iterations", "3")
+    loss = final.split("loss = ")[1].split(" ")[0]
+    log = lines(run(folder, "test", "-model", "net.prototxt", *weights))
+    # The test net of training reads other batches; its loss is not the same, but near.
+    shown = next(line for line in log if line.startswith("loss = ")).split(" ")[2]
+    assert abs(float(shown) - float(loss)) < 0.5
+    assert "Finetuning from small_iter_12.caffemodel.h5" in lines(
+        run(folder, "train", "-solver", "solver.prototxt", *weights[:2])
+    )
+
+
 @pytest.mark.parametrize(
     ("flags", "sent", "snapshots"),
     [

@@ -1,4 +1,4 @@
-"""Runs one layer of the C++ core on NumPy arrays, without a net, and checks it.
+"""Runs one built-in layer on NumPy arrays, without a net, and checks it.
 
     layer = LayerUnderTest('type: "ReLU"', [x])
     (y,) = layer.forward()
@@ -19,7 +19,8 @@ import numpy as np
 from google.protobuf import text_format
 
 from caffe import _core
-from caffe.layers.native import MAKERS
+from caffe.layers.builtin import BuiltInRunner
+from caffe.layers.factory import make_layer
 from caffe.proto import caffe_pb2 as pb
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "layers"
@@ -55,10 +56,11 @@ def distinct_array(*shape: int, seed: int = 0) -> Array:
 
 
 class LayerUnderTest:
-    """One native layer and the arrays it runs on.
+    """One layer and the arrays it runs on.
 
-    `text` is the body of a LayerParameter. Parameters that are not given are filled with random
-    values. `propagate` and `learns` say which bottoms and parameters want gradients (default all).
+    `text` is the body of a LayerParameter; unless it names tops, there is one, or none without
+    `default_top`. Parameters that are not given are filled with random values. `propagate` and
+    `learns` say which bottoms and parameters want gradients (default all).
     """
 
     def __init__(
@@ -72,13 +74,18 @@ class LayerUnderTest:
         phase: int = pb.TRAIN,
         random_key: int = 1701,
         seed: int = 0,
+        default_top: bool = True,
     ) -> None:
         self.message = text_format.Parse(text, pb.LayerParameter())
-        self.core = MAKERS[self.message.type](self.message, phase)
+        self.bottoms = [np.array(bottom, np.float32, order="C") for bottom in bottoms]
+        if not self.message.bottom:
+            self.message.bottom.extend(f"bottom {i}" for i in range(len(self.bottoms)))
+        if not self.message.top and default_top:
+            self.message.top.append("top")
+        self.core = make_layer(self.message, phase, random_key)
         self.context = _core.layers.ForwardContext(
             train=phase == pb.TRAIN, save_for_backward=True, random_key=random_key
         )
-        self.bottoms = [np.array(bottom, np.float32, order="C") for bottom in bottoms]
         self.reshape()
         for index, parameter in enumerate(self.core.parameters):
             view = parameter.data.numpy()
@@ -116,6 +123,8 @@ class LayerUnderTest:
         """The tops for `bottoms`, as copies."""
         traits = self.core.traits()
         src = [to_tensor(bottom) for bottom in self.bottoms]
+        if isinstance(self.core, BuiltInRunner) and self.core.layer.shaped_by_data:
+            self.top_shapes = self.core.shapes_by_data(src)
         dst = [unwritten(shape) for shape in self.top_shapes]
         if traits.alias:
             dst = [src[0].reshaped(list(shape)) for shape in self.top_shapes]

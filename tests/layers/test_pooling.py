@@ -197,7 +197,6 @@ def test_needs_nothing(method):
 @pytest.mark.parametrize(
     ("text", "shape", "words"),
     [
-        (pooling("STOCHASTIC", "kernel_size: 2"), (1, 1, 4, 4), "STOCHASTIC is not supported yet"),
         (pooling("AVE", "kernel_size: 2", tops=2), (1, 1, 4, 4), "second top"),
         (pooling("MAX", ""), (1, 1, 4, 4), "no kernel_size"),
         (pooling("MAX", "kernel_size: 2"), (1, 4, 4), "1x4x4, needs 4 axes"),

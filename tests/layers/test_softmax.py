@@ -187,4 +187,4 @@ def test_probabilities_are_kept_until_dropped() -> None:
 )
 def test_bad_shapes(text: str, shapes: list[tuple[int, ...]], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        LayerUnderTest(text, [np.zeros(shape, np.float32) for shape in shapes])
+        LayerUnderTest(text, [np.zeros(shape, np.float32) for shape in shapes], default_top=False)

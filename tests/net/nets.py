@@ -10,6 +10,7 @@ from google.protobuf import text_format
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import read_net
 from caffe.solver import Solver
+from caffe.solver_types import get_solver
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 CLASSES = 10
@@ -55,7 +56,7 @@ def make_solver(net: pb.NetParameter, text: str = "", compression: str = "mode: 
     param.net_param.CopyFrom(net)
     text_format.Merge(f"compression_param {{ display: 0 {compression} }}", param)
     text_format.Merge(text, param)
-    return Solver.from_param(param)
+    return get_solver(param)
 
 
 def batches(

@@ -99,6 +99,15 @@ def test_reshaping_the_input_reshapes_the_net() -> None:
     assert net.forward(data=np.zeros((7, 3, 5, 5)))["ip"].shape == (7, 2)
 
 
+def test_an_input_that_nobody_filled_is_zero() -> None:
+    for _ in range(5):
+        caffe.Net(parse(NET), phase=caffe.TRAIN).forward(data=np.full((2, 3, 5, 5), np.nan))
+        # Its buffer may be the one that just held NaN.
+        net = caffe.Net(parse(NET), phase=caffe.TRAIN)
+        net.forward()
+        assert not net.blobs["data"].data.any()
+
+
 def test_arrays_that_do_not_fit() -> None:
     net = caffe.Net(parse(NET), phase=caffe.TEST)
     with pytest.raises(ValueError, match="shape"):

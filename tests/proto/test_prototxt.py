@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caffe import prototxt
+from caffe import prototxt, wire
 from caffe.proto import caffe_pb2
 
 TEXT_ERRORS = [
@@ -39,7 +40,33 @@ TEXT_ERRORS = [
         "n:3:2: LayerParameter has no field 'layer'; is a '}' missing before it?",
     ),
     ("}", "n:1:1: expected identifier or number, got }"),
-    ("input_dim: x", "n:1:12: couldn't parse integer: x"),
+    ("input_dim: x", "n:1:12: 'input_dim': couldn't parse integer: x"),
+    (
+        "layer {\n type: Convolution }",
+        "n:2:8: 'type': expected string but found: 'Convolution'; strings stand in quotes",
+    ),
+    (
+        'name: ["a"]',
+        "n:1:7: 'name': expected string but found: '['; it takes one value, not a list",
+    ),
+    (
+        "layer { pooling_param { pool: [MAX] } }",
+        "n:1:31: PoolingParameter.PoolMethod takes one value, not a list",
+    ),
+    ('name = "x"', 'n:1:6: expected ":"; a field and its value stand as name: value'),
+    ('name: "x" // y', "n:1:11: expected identifier or number, got /; comments start with #"),
+    (
+        "layer { convolution_param { num_output: -1 } }",
+        "n:1:41: 'num_output': value out of range: -1",
+    ),
+    (
+        "layer { loss_weight: [1,\n  x] }",
+        "n:2:3: 'loss_weight': couldn't parse float: x",
+    ),
+    ("layer { phase: TEST }\nlayer: 3", "n:2:8: 'layer': expected \"{\""),
+    ('name: "x"\x1a', "n:1:10: expected identifier or number, got \\x1a"),
+    ('name: "\\x"', "n:1:7: the string has a backslash that starts no escape"),
+    ("force_backward: yes", 'n:1:17: \'force_backward\': expected "true" or "false"'),
     ("layer { clip_param { min: 1 } }", "n: required field 'layer[0].clip_param.max' is missing"),
     ('name: "\udcff"', "n:1:7: the string is not valid UTF-8"),
     (
@@ -80,6 +107,70 @@ def test_enum_by_number_and_strings_in_pieces():
     net = prototxt.parse_net("name: \"a\" 'b' layer { include { phase: 0 } }")
     assert net.name == "ab"
     assert net.layer[0].include[0].phase == caffe_pb2.TRAIN
+
+
+SPELLINGS = {
+    r'name: "a\n\t\"\x41\101\\"': 'name: "a\\n\\t\\"AA\\\\"',
+    r'name: "caf\303\251"': 'name: "caf\u00e9"',
+    """name: 'with "quotes"'""": r'name: "with \"quotes\""',
+    'name: "a" # one\n  "b"\n\'c\'': 'name: "abc"',
+    'layer<name:"x">': 'layer { name: "x" }',
+    'layer: < name: "x" >': 'layer { name: "x" }',
+    'layer { name: "x"; type: "y", top: "z" }, layer { };': (
+        'layer { name: "x" type: "y" top: "z" } layer { }'
+    ),
+    'layer { top: ["a", "b"] include [{ phase: TEST }, { phase: 0 }] }': (
+        'layer { top: "a" top: "b" include { phase: TEST } include { phase: TRAIN } }'
+    ),
+    "layer { loss_weight: [] }": "layer { }",
+    "layer { loss_weight: [1f, .5, 2., -1e-1, 3] }": (
+        "layer { loss_weight: 1 loss_weight: 0.5 loss_weight: 2 loss_weight: -0.1 loss_weight: 3 }"
+    ),
+    "force_backward: t debug_info: 1": "force_backward: true debug_info: true",
+    "force_backward: True debug_info: False": "force_backward: true debug_info: false",
+    'name: "x"\r\n\r\nforce_backward: true\r\n': 'name: "x" force_backward: true',
+}
+
+
+@pytest.mark.parametrize("text", SPELLINGS)
+def test_spellings(text):
+    assert prototxt.parse_net(text) == prototxt.parse_net(SPELLINGS[text])
+
+
+def test_infinities():
+    weights = prototxt.parse_net("layer { loss_weight: [inf, -inf, nan] }").layer[0].loss_weight
+    assert list(weights[:2]) == [math.inf, -math.inf]
+    assert math.isnan(weights[2])
+
+
+def test_unknown_fields_are_kept_in_binary(tmp_path):
+    # Fields 2000 of the net and of its layer, as a fork of Caffe might have them.
+    layer = caffe_pb2.LayerParameter(name="ip").SerializeToString() + wire.header(2000, 3) + b"abc"
+    content = wire.header(100, len(layer)) + layer + wire.header(2000, 2) + b"xy"
+    path = tmp_path / "fork.caffemodel"
+    path.write_bytes(content)
+    net = prototxt.read_binary_net(path)
+    assert net.layer[0].name == "ip"
+    assert net.SerializeToString() == content
+
+
+TEXTS_OF_NO_KIND = {
+    "a text file": b"These are notes.\ntype: of the net\nsee: below\nand: more\n",
+    "a text file ": b"epoch: 3\nloss: 0.1\n",
+    "a text file  ": b"name,weights\n1,2\n",
+    "a text file   ": b'{"type": 1, "weights": [1, 2]}',
+    "a pointer of Git LFS": b"version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 9\n",
+    "a web page": b"<!DOCTYPE html>\n<html><style> a { display: none } </style></html>",
+}
+
+
+@pytest.mark.parametrize("what", TEXTS_OF_NO_KIND)
+def test_text_that_is_no_prototxt_is_not_called_one(tmp_path, what):
+    path = tmp_path / "x.caffemodel"
+    path.write_bytes(TEXTS_OF_NO_KIND[what])
+    with pytest.raises(ValueError, match=f"is {what.strip()}.* but a .caffemodel") as error:
+        prototxt.read_binary_net(path)
+    assert "prototxt" not in str(error.value).replace(str(path), "")
 
 
 def test_comments_in_an_old_encoding_and_a_byte_order_mark(tmp_path):

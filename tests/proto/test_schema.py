@@ -116,20 +116,19 @@ def test_own_fields_pass_through_bytes():
     assert again.compression_param.interval == 1000
 
 
-@pytest.mark.parametrize("stem", ["caffe", "weights"])
-def test_generated_code_is_current(tmp_path, stem):
+def test_generated_code_is_current(tmp_path):
     protoc = shutil.which("protoc")
     if protoc is None:
         pytest.skip("protoc is not installed (Debian: apt-get install protobuf-compiler)")
     version = subprocess.run([protoc, "--version"], capture_output=True, text=True, check=True)
     if not version.stdout.startswith("libprotoc 3.21."):
-        pytest.skip(f"{stem}_pb2.py was made by protoc 3.21, here is {version.stdout.strip()}")
-    source = f"{stem}.proto"
+        pytest.skip(f"caffe_pb2.py was made by protoc 3.21, here is {version.stdout.strip()}")
+    source = "caffe.proto"
     subprocess.run(
         [protoc, f"-I{PROTO.parent}", f"--python_out={tmp_path}", f"--pyi_out={tmp_path}", source],
         check=True,
     )
-    for name in (f"{stem}_pb2.py", f"{stem}_pb2.pyi"):
+    for name in ("caffe_pb2.py", "caffe_pb2.pyi"):
         assert (tmp_path / name).read_text() == (PROTO.parent / name).read_text(), (
             f"{name} is out of date: make it anew from {source} (HACKING.md, Building)"
         )

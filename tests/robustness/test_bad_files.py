@@ -10,9 +10,9 @@ import pytest
 from nets import make_solver
 from small import fill, net_text
 
+from caffe.atomic_file import write_atomically
 from caffe.compression_log import JsonLines
 from caffe.prototxt import parse_net
-from caffe.snapshot import write_atomically
 from caffe.solver import Solver
 
 

@@ -25,7 +25,6 @@ SETTINGS = {
     "test_iter: 0 test_interval: 1": "test_iter of test net 0 is 0",
     "test_iter: 1": "test_interval is 0, needs more than 0",
     'lr_policy: "poly" power: 1 max_iter: 0': "'poly' has max_iter 0",
-    "snapshot_after_train: true snapshot_format: HDF5": "HDF5 is not supported yet",
 }
 COMPRESSION = {
     "error_bound: inf": "error_bound is inf",

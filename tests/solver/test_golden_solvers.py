@@ -75,9 +75,8 @@ def test_goes_on_from_bvlc_snapshot(in_case: str) -> None:
     compare(solver, vectors, "final")
 
 
-def test_our_snapshot_has_bvlc_fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(HERE / "solvers" / "sgd", tmp_path / "case")
-    monkeypatch.chdir(tmp_path / "case")
+@pytest.mark.parametrize("in_case", solver_cases(), indirect=True)
+def test_our_snapshot_has_bvlc_fields(in_case: str) -> None:
     theirs = make("mode: NONE")
     theirs.restore("snap_iter_8.solverstate")
     theirs.param.snapshot_prefix = "ours"

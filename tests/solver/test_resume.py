@@ -12,6 +12,7 @@ import caffe
 from caffe.data.lmdb_writer import LmdbWriter
 from caffe.proto import caffe_pb2 as pb
 from caffe.solver import Solver
+from caffe.solver_types import SOLVERS
 
 NET = """
 name: "resume"
@@ -45,12 +46,24 @@ def database(tmp_path: Path) -> Path:
     return path
 
 
-def make(database: Path, prefix: Path, mode: str, seed: int = 5) -> Solver:
+#: What each solver type wants besides the settings of make().
+TYPES = {
+    "SGD": "momentum: 0.9",
+    "Nesterov": "momentum: 0.9",
+    "AdaGrad": "",
+    "RMSProp": "rms_decay: 0.9",
+    "AdaDelta": "momentum: 0.95 delta: 1e-6 base_lr: 1",
+    "Adam": "momentum: 0.9 momentum2: 0.99",
+}
+
+
+def make(
+    database: Path, prefix: Path, mode: str, seed: int = 5, kind: str = "SGD", text: str = ""
+) -> Solver:
     param = pb.SolverParameter(
         base_lr=0.02,
         lr_policy="multistep",
         gamma=0.1,
-        momentum=0.9,
         weight_decay=1e-3,
         max_iter=40,
         average_loss=5,
@@ -62,6 +75,7 @@ def make(database: Path, prefix: Path, mode: str, seed: int = 5) -> Solver:
     param.stepvalue.extend([9, 17])
     text_format.Merge(NET.format(source=database), param.net_param)
     text_format.Merge(f"compression_param {{ mode: {mode} display: 0 interval: 6 }}", param)
+    text_format.Merge(f'type: "{kind}" {TYPES[kind]} {text}', param)
     return caffe.get_solver(param)
 
 
@@ -91,6 +105,49 @@ def test_resumed_equals_uninterrupted(
         np.testing.assert_array_equal(ours, theirs)
     first.close()
     second.close()
+
+
+@pytest.mark.parametrize("mode", ["NONE", "LOSSLESS"])
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_type_resumes_to_the_bit(
+    database: Path, tmp_path: Path, kind: str, mode: str
+) -> None:
+    first = make(database, tmp_path / "a", mode, kind=kind)
+    assert type(first) is SOLVERS[kind]
+    first.step(5)
+    _, state = first.snapshot()
+    first.step(7)
+    second = make(database, tmp_path / "b", mode, kind=kind)
+    second.restore(state)
+    second.step(7)
+    for ours, theirs in zip(state_of(first), state_of(second)):
+        np.testing.assert_array_equal(ours, theirs)
+    first.close()
+    second.close()
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_type_is_the_same_to_the_bit_under_lossless(
+    database: Path, tmp_path: Path, kind: str
+) -> None:
+    results = []
+    for mode in ("NONE", "LOSSLESS"):
+        solver = make(database, tmp_path / "a", mode, kind=kind)
+        solver.step(6)
+        results.append(state_of(solver))
+        solver.close()
+    for ours, theirs in zip(*results):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_state_of_another_type_is_refused(database: Path, tmp_path: Path) -> None:
+    adam = make(database, tmp_path / "a", "NONE", kind="Adam")
+    _, state = adam.snapshot()
+    sgd = make(database, tmp_path / "b", "NONE")
+    with pytest.raises(ValueError, match=r"history blobs, this solver needs .* or solver type"):
+        sgd.restore(state)
+    adam.close()
+    sgd.close()
 
 
 def test_a_failed_write_leaves_the_old_snapshot(

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from caffe._core import Parameter, Tensor, _Enum
 
 class Quality(_Enum):
@@ -60,6 +63,23 @@ class ForwardContext:
         random_key: int = 0,
         forward_count: int = 0,
     ) -> None: ...
+    @property
+    def train(self) -> bool: ...
+    @property
+    def save_for_backward(self) -> bool: ...
+    @property
+    def random_key(self) -> int: ...
+    @property
+    def forward_count(self) -> int: ...
+
+def multiply(
+    a: npt.NDArray[np.float32],
+    b: npt.NDArray[np.float32],
+    out: npt.NDArray[np.float32],
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    accumulate: bool = False,
+) -> None: ...
 
 class Layer:
     parameters: list[Parameter]
@@ -81,10 +101,59 @@ class Layer:
     def saved_bytes(self) -> int: ...
     def drop_saved(self) -> None: ...
 
+class AbsVal(Layer):
+    def __init__(self) -> None: ...
+
+class BNLL(Layer):
+    def __init__(self) -> None: ...
+
+class Clip(Layer):
+    def __init__(self, min: float, max: float) -> None: ...
+
+class ELU(Layer):
+    def __init__(self, alpha: float = 1.0) -> None: ...
+
+class Exp(Layer):
+    def __init__(self, base: float = -1.0, scale: float = 1.0, shift: float = 0.0) -> None: ...
+
+class Log(Layer):
+    def __init__(self, base: float = -1.0, scale: float = 1.0, shift: float = 0.0) -> None: ...
+
+class Power(Layer):
+    def __init__(self, power: float = 1.0, scale: float = 1.0, shift: float = 0.0) -> None: ...
+
+class PReLU(Layer):
+    def __init__(self, channel_shared: bool = False) -> None: ...
+
 class ReLU(Layer):
     def __init__(self, negative_slope: float = 0.0) -> None: ...
 
+class Sigmoid(Layer):
+    def __init__(self) -> None: ...
+
+class Swish(Layer):
+    def __init__(self, beta: float = 1.0) -> None: ...
+
+class TanH(Layer):
+    def __init__(self) -> None: ...
+
+class Threshold(Layer):
+    def __init__(self, threshold: float = 0.0) -> None: ...
+
 class Convolution(Layer):
+    def __init__(
+        self,
+        num_output: int,
+        kernel: Sequence[int],
+        bias: bool = True,
+        pad: Sequence[int] = ...,
+        stride: Sequence[int] = ...,
+        dilation: Sequence[int] = ...,
+        group: int = 1,
+        axis: int = 1,
+    ) -> None: ...
+
+class Deconvolution(Layer):
     def __init__(
         self,
         num_output: int,
@@ -105,6 +174,7 @@ class InnerProduct(Layer):
 class PoolMethod(_Enum):
     MAX: ClassVar[PoolMethod]
     AVE: ClassVar[PoolMethod]
+    STOCHASTIC: ClassVar[PoolMethod]
 
 class RoundMode(_Enum):
     CEIL: ClassVar[RoundMode]
@@ -147,6 +217,14 @@ class BatchNorm(Layer):
 class Scale(Layer):
     def __init__(self, axis: int = 1, num_axes: int = 1, bias_term: bool = False) -> None: ...
 
+class Bias(Layer):
+    def __init__(self, axis: int = 1, num_axes: int = 1) -> None: ...
+
+class MVN(Layer):
+    def __init__(
+        self, normalize_variance: bool = True, across_channels: bool = False, eps: float = 1e-9
+    ) -> None: ...
+
 class Dropout(Layer):
     def __init__(self, ratio: float = 0.5) -> None: ...
 
@@ -179,8 +257,22 @@ class Eltwise(Layer):
 class Concat(Layer):
     def __init__(self, axis: int = 1) -> None: ...
 
+class Slice(Layer):
+    def __init__(self, axis: int = 1, points: Sequence[int] = ..., tops: int = 1) -> None: ...
+
 class Split(Layer):
     def __init__(self, tops: int = 2) -> None: ...
+
+class ReductionOperation(_Enum):
+    SUM: ClassVar[ReductionOperation]
+    ASUM: ClassVar[ReductionOperation]
+    SUMSQ: ClassVar[ReductionOperation]
+    MEAN: ClassVar[ReductionOperation]
+
+class Reduction(Layer):
+    def __init__(
+        self, operation: ReductionOperation = ..., axis: int = 0, coeff: float = 1.0
+    ) -> None: ...
 
 class Flatten(Layer):
     def __init__(self, axis: int = 1, end_axis: int = -1) -> None: ...

@@ -44,6 +44,7 @@ class ActivationStore:
         form: Form,
         error_bound: float = 0.0,
         keep_sign: bool = False,
+        dither: int | None = None,
         expected_bytes: int = 0,
         count_values: bool = True,
     ) -> StoredActivation: ...

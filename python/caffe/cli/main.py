@@ -8,17 +8,31 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import Any
 
 from caffe.cli.flags import UsageError, describe, parse
 from caffe.names import suggestion
 
-#: Subcommand -> (module, what it does). Modules are imported when called: starting stays quick.
+#: Subcommand -> (module, or module:object in it, what it does). They are imported when called:
+#: starting stays quick.
 COMMANDS = {
     "train": ("caffe.cli.train", "train a net, or fine-tune one"),
     "test": ("caffe.cli.test", "score a net on its data"),
     "time": ("caffe.cli.time", "measure the time each layer of a net takes"),
     "device_query": ("caffe.cli.device_query", "show what this machine offers"),
     "prepare": ("caffe.cli.prepare", "make databases of images, and means of them"),
+    "upgrade_net_proto_text": (
+        "caffe.cli.upgrade:NET_TEXT",
+        "bring a net prototxt to the current format",
+    ),
+    "upgrade_net_proto_binary": (
+        "caffe.cli.upgrade:NET_BINARY",
+        "bring a .caffemodel to the current format",
+    ),
+    "upgrade_solver_proto_text": (
+        "caffe.cli.upgrade:SOLVER_TEXT",
+        "bring a solver prototxt to the current format",
+    ),
 }
 INTERRUPTED = 130
 #: Errors whose message is a whole sentence; others need the name of their type.
@@ -70,21 +84,28 @@ def _run(words: list[str]) -> int:
     if any(word in ("-help", "--help", "-h") for word in words):
         print(_help(command))
         return 0
-    module = importlib.import_module(COMMANDS[command][0])
+    found = _load(command)
     if command == "prepare":
-        return int(module.run_words(words))
-    return int(module.run(parse(words, module.FLAGS)))
+        return int(found.run_words(words))
+    return int(found.run(parse(words, found.FLAGS)))
+
+
+def _load(command: str) -> Any:
+    """Return what carries a command out: it has FLAGS, USAGE and run()."""
+    module, _, name = COMMANDS[command][0].partition(":")
+    found = importlib.import_module(module)
+    return getattr(found, name) if name else found
 
 
 def _help(command: str) -> str:
     if command in COMMANDS:
-        module = importlib.import_module(COMMANDS[command][0])
-        usage = getattr(module, "USAGE", f"caffe {command} FLAGS")
-        flags = describe(module.FLAGS)
+        found = _load(command)
+        usage = getattr(found, "USAGE", f"caffe {command} FLAGS")
+        flags = describe(found.FLAGS)
         return f"usage: {usage}\n{COMMANDS[command][1]}\n" + (f"\n{flags}" if flags else "")
     if command:
         raise UsageError(f"unknown command '{command}'{suggestion(command, COMMANDS)}")
-    lines = [f"  {name:<14} {what}" for name, (_, what) in COMMANDS.items()]
+    lines = [f"  {name:<26} {what}" for name, (_, what) in COMMANDS.items()]
     return (
         "usage: caffe COMMAND FLAGS\n\n" + "\n".join(lines) + "\n\n"
         "caffe help COMMAND lists a command's flags. --verbose (or CAFFE_TRACEBACK=1) shows where\n"
@@ -113,6 +134,21 @@ def _complain(message: str, verbose: bool) -> None:
     except OSError:
         # Nobody reads standard error any more; the exit status has to say it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def upgrade_net_proto_text() -> int:
+    """Run as a program of its own, as in BVLC Caffe; so do the two below."""
+    return main(["upgrade_net_proto_text", *sys.argv[1:]])
+
+
+def upgrade_net_proto_binary() -> int:
+    """Run `caffe upgrade_net_proto_binary`."""
+    return main(["upgrade_net_proto_binary", *sys.argv[1:]])
+
+
+def upgrade_solver_proto_text() -> int:
+    """Run `caffe upgrade_solver_proto_text`."""
+    return main(["upgrade_solver_proto_text", *sys.argv[1:]])
 
 
 if __name__ == "__main__":

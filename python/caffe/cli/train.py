@@ -24,7 +24,7 @@ from caffe.cli.flags import Flag, Flags, UsageError
 from caffe.file_kind import require_file
 from caffe.mode import set_mode_gpu
 from caffe.proto import caffe_pb2
-from caffe.solver import Solver
+from caffe.solver_types import get_solver
 
 _EFFECTS = ("stop", "snapshot", "none")
 FLAGS = (
@@ -74,7 +74,7 @@ def run(flags: Flags) -> int:
     for path in weights:
         require_file(path, "weights")
     log.info(f"Starting from solver {solver_file}")
-    solver = Solver.from_param(param)
+    solver = get_solver(param)
     for path in weights:
         log.info(f"Finetuning from {path}")
         solver.net.copy_from(path)

@@ -1,5 +1,5 @@
 """The layer types: what each is called in prototxt and how one is made.
 
-`native` makes the layers whose arithmetic is C++; the other modules here are layers in Python on
-NumPy, on the same interface as users' own Python layers.
+`native` makes the layers whose arithmetic is C++; most other modules here are layers in Python
+on NumPy, on the interface of users' own Python layers and what `builtin` adds to it.
 """

@@ -13,26 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from caffe.layers.base import Layer
+from caffe.layers.builtin import BuiltIn, canonical_axis
+from caffe.layers.labels import check_label_count, class_labels
 
 
-class Accuracy(Layer):
+class Accuracy(BuiltIn):
     """The Accuracy layer; see the module."""
 
+    bottom_count = (2, 2)
+    top_count = (1, 2)
     differentiable_bottoms = 0
-    backward_reads_data = False
 
     def setup(self, bottom: Sequence[Any], top: Sequence[Any]) -> None:
         """Check options.
 
         Raises:
-            ValueError: wrong number of blobs, or top_k is 0.
+            ValueError: top_k is 0.
         """
-        if len(bottom) != 2 or len(top) not in (1, 2):
-            raise ValueError(
-                "takes 2 bottoms (scores, labels) and 1 or 2 tops, "
-                f"has {len(bottom)} and {len(top)}"
-            )
         param = self.layer_param.accuracy_param
         if param.top_k < 1:
             raise ValueError("accuracy_param has top_k 0, needs 1 or more")
@@ -47,20 +44,11 @@ class Accuracy(Layer):
                 do not fit each other.
         """
         shape = tuple(bottom[0].shape)
-        axis = self.layer_param.accuracy_param.axis
-        if not -len(shape) <= axis < len(shape):
-            raise ValueError(f"axis {axis} does not exist: the scores have {len(shape)} axes")
-        axis %= len(shape)
+        axis = canonical_axis(self.layer_param.accuracy_param.axis, shape)
         outer, classes, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
         if self._top_k > classes:
             raise ValueError(f"top_k {self._top_k} exceeds the {classes} classes of axis {axis}")
-        labels = math.prod(bottom[1].shape)
-        if labels != outer * inner:
-            raise ValueError(
-                f"the scores of shape {shape} have {outer * inner} positions outside axis {axis}, "
-                f"the labels of shape {tuple(bottom[1].shape)} are {labels}; one label a position "
-                "is needed"
-            )
+        check_label_count(shape, bottom[1].shape, axis)
         self._layout = (outer, classes, inner)
         top[0].reshape()
         if len(top) > 1:
@@ -75,15 +63,8 @@ class Accuracy(Layer):
         outer, classes, inner = self._layout
         scores = bottom[0].data.reshape(outer, classes, inner).transpose(0, 2, 1)
         scores = scores.reshape(outer * inner, classes)
-        raw = bottom[1].data.ravel()
-        counted = np.ones(raw.shape, bool) if self._ignored is None else raw != self._ignored
-        bad = np.flatnonzero(counted & ~((raw > -1) & (raw < classes)))
-        if bad.size:
-            raise ValueError(
-                f"label {raw[bad[0]]:g} of sample {bad[0] // inner} is not one of the {classes} "
-                f"classes (0 to {classes - 1})"
-            )
-        scores, labels = scores[counted], raw[counted].astype(np.int64)
+        labels, counted = class_labels(bottom[1].data, classes, inner, self._ignored)
+        scores, labels = scores[counted], labels[counted]
         own = np.take_along_axis(scores, labels[:, np.newaxis], axis=1)
         # The label's own score is among those counted. A NaN beats nothing and is no hit either.
         beaten_by = np.count_nonzero(scores >= own, axis=1) - 1

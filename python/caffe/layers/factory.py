@@ -12,21 +12,44 @@ from typing import cast
 
 from caffe.layers import native
 from caffe.layers.base import Layer, LayerLike, PythonLayer
+from caffe.layers.builtin import BuiltIn, BuiltInRunner
+from caffe.layers.spp import SPP
 from caffe.names import suggestion
 from caffe.proto import caffe_pb2 as pb
 
-#: Built-in layers in Python: type -> (module, class).
+#: Built-in layers in Python, classes of that name: type -> module in caffe.layers.
 PYTHON_TYPES = {
-    "Accuracy": ("caffe.layers.accuracy", "Accuracy"),
-    "Data": ("caffe.layers.data", "Data"),
-    "DummyData": ("caffe.layers.dummy_data", "DummyData"),
-    "Input": ("caffe.layers.input", "Input"),
+    "Accuracy": "accuracy",
+    "ArgMax": "arg_max",
+    "BatchReindex": "batch_reindex",
+    "ContrastiveLoss": "contrastive_loss",
+    "Crop": "crop",
+    "Data": "data",
+    "DummyData": "dummy_data",
+    "Embed": "embed",
+    "EuclideanLoss": "euclidean_loss",
+    "Filter": "filter",
+    "HDF5Output": "hdf5_output",
+    "HingeLoss": "hinge_loss",
+    "Im2col": "im2col",
+    "InfogainLoss": "infogain_loss",
+    "Input": "input",
+    "LSTM": "lstm",
+    "LSTMUnit": "lstm_unit",
+    "MultinomialLogisticLoss": "multinomial_logistic_loss",
+    "Parameter": "parameter",
+    "RNN": "rnn",
+    "SigmoidCrossEntropyLoss": "sigmoid_cross_entropy_loss",
+    "Silence": "silence",
+    "Tile": "tile",
 }
+#: Built-in layers that are made of C++ ones, on the core's own interface.
+COMPOSED_TYPES: dict[str, Callable[[pb.LayerParameter], LayerLike]] = {"SPP": SPP}
 
 
 def layer_types() -> list[str]:
     """Return the names of all layer types, sorted."""
-    return sorted([*native.MAKERS, *PYTHON_TYPES, "Python"])
+    return sorted([*native.MAKERS, *PYTHON_TYPES, *COMPOSED_TYPES, "Python"])
 
 
 def make_layer(param: pb.LayerParameter, phase: int, random_seed: int) -> LayerLike:
@@ -46,8 +69,10 @@ def make_layer(param: pb.LayerParameter, phase: int, random_seed: int) -> LayerL
     if param.type == "Python":
         return _wrap(_user_class(param), param, phase, random_seed)
     if param.type in PYTHON_TYPES:
-        module, name = PYTHON_TYPES[param.type]
-        return _wrap(getattr(importlib.import_module(module), name), param, phase, random_seed)
+        module = importlib.import_module(f"caffe.layers.{PYTHON_TYPES[param.type]}")
+        return _wrap(getattr(module, param.type), param, phase, random_seed)
+    if param.type in COMPOSED_TYPES:
+        return COMPOSED_TYPES[param.type](param)
     if not param.type:
         raise ValueError('has no type: write one, such as type: "Convolution"')
     raise ValueError(f"unknown layer type '{param.type}'{suggestion(param.type, layer_types(), 0)}")
@@ -87,4 +112,4 @@ def _wrap(
     layer.phase = phase
     layer.param_str = param.python_param.param_str
     layer.random_seed = random_seed
-    return PythonLayer(layer, param)
+    return BuiltInRunner(layer, param) if isinstance(layer, BuiltIn) else PythonLayer(layer, param)

@@ -6,13 +6,80 @@ Knows protobuf fields and their Caffe meanings, nothing of nets. The arithmetic 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypedDict
 
 from caffe._core import layers as core
+from caffe.layers.labels import normalization
 from caffe.proto import caffe_pb2 as pb
 
 
 def _relu(param: pb.LayerParameter, phase: int) -> core.Layer:
     return core.ReLU(negative_slope=param.relu_param.negative_slope)
+
+
+def _abs_val(param: pb.LayerParameter, phase: int) -> core.Layer:
+    return core.AbsVal()
+
+
+def _bnll(param: pb.LayerParameter, phase: int) -> core.Layer:
+    return core.BNLL()
+
+
+def _clip(param: pb.LayerParameter, phase: int) -> core.Layer:
+    p = param.clip_param
+    if not (p.HasField("min") and p.HasField("max")):
+        raise ValueError("clip_param needs min and max")
+    return core.Clip(min=p.min, max=p.max)
+
+
+def _elu(param: pb.LayerParameter, phase: int) -> core.Layer:
+    return core.ELU(alpha=param.elu_param.alpha)
+
+
+def _exp(param: pb.LayerParameter, phase: int) -> core.Layer:
+    p = param.exp_param
+    return core.Exp(base=p.base, scale=p.scale, shift=p.shift)
+
+
+def _log(param: pb.LayerParameter, phase: int) -> core.Layer:
+    p = param.log_param
+    return core.Log(base=p.base, scale=p.scale, shift=p.shift)
+
+
+def _power(param: pb.LayerParameter, phase: int) -> core.Layer:
+    p = param.power_param
+    return core.Power(power=p.power, scale=p.scale, shift=p.shift)
+
+
+def _prelu(param: pb.LayerParameter, phase: int) -> core.Layer:
+    return core.PReLU(channel_shared=param.prelu_param.channel_shared)
+
+
+def _sigmoid(param: pb.LayerParameter, phase: int) -> core.Layer:
+    return core.Sigmoid()
+
+
+def _swish(param: pb.LayerParameter, phase: int) -> core.Layer:
+    return core.Swish(beta=param.swish_param.beta)
+
+
+def _tanh(param: pb.LayerParameter, phase: int) -> core.Layer:
+    return core.TanH()
+
+
+def _threshold(param: pb.LayerParameter, phase: int) -> core.Layer:
+    return core.Threshold(threshold=param.threshold_param.threshold)
+
+
+def _bias(param: pb.LayerParameter, phase: int) -> core.Layer:
+    return core.Bias(axis=param.bias_param.axis, num_axes=param.bias_param.num_axes)
+
+
+def _mvn(param: pb.LayerParameter, phase: int) -> core.Layer:
+    p = param.mvn_param
+    return core.MVN(
+        normalize_variance=p.normalize_variance, across_channels=p.across_channels, eps=p.eps
+    )
 
 
 def _batch_norm(param: pb.LayerParameter, phase: int) -> core.Layer:
@@ -40,10 +107,7 @@ def _softmax(param: pb.LayerParameter, phase: int) -> core.Layer:
 
 def _softmax_loss(param: pb.LayerParameter, phase: int) -> core.Layer:
     p = param.loss_param
-    mode = p.normalization
-    if p.HasField("normalize") and not p.HasField("normalization"):
-        mode = pb.LossParameter.VALID if p.normalize else pb.LossParameter.BATCH_SIZE
-    name = pb.LossParameter.NormalizationMode.Name(mode)
+    name = pb.LossParameter.NormalizationMode.Name(normalization(p))
     return core.SoftmaxWithLoss(
         axis=param.softmax_param.axis,
         ignore_label=p.ignore_label if p.HasField("ignore_label") else None,
@@ -52,11 +116,30 @@ def _softmax_loss(param: pb.LayerParameter, phase: int) -> core.Layer:
     )
 
 
+def _axis(message: pb.ConcatParameter | pb.SliceParameter, param: str, old: str) -> int:
+    """`axis`, or the field `old` that it was called before."""
+    if message.HasField("axis") and message.HasField(old):
+        raise ValueError(f"{param} has both axis and its older name {old}; give one")
+    return int(getattr(message, old if message.HasField(old) else "axis"))
+
+
 def _concat(param: pb.LayerParameter, phase: int) -> core.Layer:
-    p = param.concat_param
-    if p.HasField("axis") and p.HasField("concat_dim"):
-        raise ValueError("concat_param has both axis and its older name concat_dim; give one")
-    return core.Concat(axis=p.concat_dim if p.HasField("concat_dim") else p.axis)
+    return core.Concat(axis=_axis(param.concat_param, "concat_param", "concat_dim"))
+
+
+def _slice(param: pb.LayerParameter, phase: int) -> core.Layer:
+    p = param.slice_param
+    return core.Slice(
+        axis=_axis(p, "slice_param", "slice_dim"), points=list(p.slice_point), tops=len(param.top)
+    )
+
+
+def _reduction(param: pb.LayerParameter, phase: int) -> core.Layer:
+    p = param.reduction_param
+    name = pb.ReductionParameter.ReductionOp.Name(p.operation)
+    return core.Reduction(
+        operation=getattr(core.ReductionOperation, name), axis=p.axis, coeff=p.coeff
+    )
 
 
 def _eltwise(param: pb.LayerParameter, phase: int) -> core.Layer:
@@ -78,10 +161,13 @@ def _reshape(param: pb.LayerParameter, phase: int) -> core.Layer:
     return core.Reshape(dims=list(p.shape.dim), axis=p.axis, num_axes=p.num_axes)
 
 
-def _per_axis(
+def per_axis(
     message: pb.ConvolutionParameter | pb.PoolingParameter, name: str, short: str, values: list[int]
 ) -> list[int]:
-    """`values`, or the pair of fields short_h and short_w that 2-D layers may give instead."""
+    """Return `values`, or the fields short_h and short_w that 2-D layers may give instead.
+
+    Raises ValueError where both are given, or only one of a pair.
+    """
     height, width = f"{short}_h", f"{short}_w"
     if not (message.HasField(height) or message.HasField(width)):
         return values
@@ -93,18 +179,38 @@ def _per_axis(
     return [getattr(message, height), getattr(message, width)]
 
 
+class _ConvolutionOptions(TypedDict):
+    """What the constructors of Convolution and Deconvolution take."""
+
+    num_output: int
+    kernel: list[int]
+    bias: bool
+    pad: list[int]
+    stride: list[int]
+    dilation: list[int]
+    group: int
+    axis: int
+
+
+def _convolution_options(p: pb.ConvolutionParameter) -> _ConvolutionOptions:
+    return {
+        "num_output": p.num_output,
+        "kernel": per_axis(p, "kernel_size", "kernel", list(p.kernel_size)),
+        "bias": p.bias_term,
+        "pad": per_axis(p, "pad", "pad", list(p.pad)),
+        "stride": per_axis(p, "stride", "stride", list(p.stride)),
+        "dilation": list(p.dilation),
+        "group": p.group,
+        "axis": p.axis,
+    }
+
+
 def _convolution(param: pb.LayerParameter, phase: int) -> core.Layer:
-    p = param.convolution_param
-    return core.Convolution(
-        num_output=p.num_output,
-        kernel=_per_axis(p, "kernel_size", "kernel", list(p.kernel_size)),
-        bias=p.bias_term,
-        pad=_per_axis(p, "pad", "pad", list(p.pad)),
-        stride=_per_axis(p, "stride", "stride", list(p.stride)),
-        dilation=list(p.dilation),
-        group=p.group,
-        axis=p.axis,
-    )
+    return core.Convolution(**_convolution_options(param.convolution_param))
+
+
+def _deconvolution(param: pb.LayerParameter, phase: int) -> core.Layer:
+    return core.Deconvolution(**_convolution_options(param.convolution_param))
 
 
 def _inner_product(param: pb.LayerParameter, phase: int) -> core.Layer:
@@ -116,19 +222,17 @@ def _inner_product(param: pb.LayerParameter, phase: int) -> core.Layer:
 
 def _pooling(param: pb.LayerParameter, phase: int) -> core.Layer:
     p = param.pooling_param
-    if p.pool == pb.PoolingParameter.STOCHASTIC:
-        raise ValueError("pool: STOCHASTIC is not supported yet")
     has_mask = len(param.top) > 1
     if has_mask and p.pool != pb.PoolingParameter.MAX:
         raise ValueError("a second top, the maximum's index, needs pool: MAX")
     kernel = [p.kernel_size] if p.HasField("kernel_size") else []
-    kernel = _per_axis(p, "kernel_size", "kernel", kernel)
+    kernel = per_axis(p, "kernel_size", "kernel", kernel)
     if p.global_pooling and kernel:
         raise ValueError("has both global_pooling and a kernel size; give one")
     if not p.global_pooling and not kernel:
         raise ValueError("has no kernel_size")
-    pad = _per_axis(p, "pad", "pad", [p.pad] if p.HasField("pad") else []) or [0]
-    stride = _per_axis(p, "stride", "stride", [p.stride] if p.HasField("stride") else []) or [1]
+    pad = per_axis(p, "pad", "pad", [p.pad] if p.HasField("pad") else []) or [0]
+    stride = per_axis(p, "stride", "stride", [p.stride] if p.HasField("stride") else []) or [1]
     return core.Pooling(
         method=getattr(core.PoolMethod, pb.PoolingParameter.PoolMethod.Name(p.pool)),
         kernel=_pair(kernel or [0]),
@@ -157,19 +261,36 @@ def _lrn(param: pb.LayerParameter, phase: int) -> core.Layer:
 
 #: Type name in prototxt -> maker(layer parameter, phase). Makers raise ValueError on bad options.
 MAKERS: dict[str, Callable[[pb.LayerParameter, int], core.Layer]] = {
-    "ReLU": _relu,
+    "AbsVal": _abs_val,
     "BatchNorm": _batch_norm,
+    "Bias": _bias,
+    "BNLL": _bnll,
+    "Clip": _clip,
     "Concat": _concat,
     "Convolution": _convolution,
+    "Deconvolution": _deconvolution,
     "Dropout": _dropout,
     "Eltwise": _eltwise,
+    "ELU": _elu,
+    "Exp": _exp,
     "Flatten": _flatten,
     "InnerProduct": _inner_product,
+    "Log": _log,
     "LRN": _lrn,
+    "MVN": _mvn,
     "Pooling": _pooling,
+    "Power": _power,
+    "PReLU": _prelu,
+    "Reduction": _reduction,
+    "ReLU": _relu,
     "Reshape": _reshape,
     "Scale": _scale,
+    "Sigmoid": _sigmoid,
+    "Slice": _slice,
     "Softmax": _softmax,
     "SoftmaxWithLoss": _softmax_loss,
     "Split": _split,
+    "Swish": _swish,
+    "TanH": _tanh,
+    "Threshold": _threshold,
 }

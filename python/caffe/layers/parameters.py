@@ -18,8 +18,36 @@ def _convolution(param: pb.LayerParameter) -> list[pb.FillerParameter]:
     return [param.convolution_param.weight_filler, param.convolution_param.bias_filler]
 
 
+def _embed(param: pb.LayerParameter) -> list[pb.FillerParameter]:
+    return [param.embed_param.weight_filler, param.embed_param.bias_filler]
+
+
 def _inner_product(param: pb.LayerParameter) -> list[pb.FillerParameter]:
     return [param.inner_product_param.weight_filler, param.inner_product_param.bias_filler]
+
+
+def _bias(param: pb.LayerParameter) -> list[pb.FillerParameter]:
+    return [param.bias_param.filler]
+
+
+def _prelu(param: pb.LayerParameter) -> list[pb.FillerParameter]:
+    p = param.prelu_param
+    return [p.filler if p.HasField("filler") else _constant(0.25)]
+
+
+def _lstm(param: pb.LayerParameter) -> list[pb.FillerParameter]:
+    return _recurrent(param, states=2)
+
+
+def _rnn(param: pb.LayerParameter) -> list[pb.FillerParameter]:
+    p = param.recurrent_param
+    return [*_recurrent(param, states=1), p.weight_filler, p.bias_filler]
+
+
+def _recurrent(param: pb.LayerParameter, states: int) -> list[pb.FillerParameter]:
+    p = param.recurrent_param
+    has_static = len(param.bottom) > 2 + (states if p.expose_hidden else 0)
+    return [p.weight_filler, p.bias_filler, *[p.weight_filler] * (1 + has_static)]
 
 
 def _scale(param: pb.LayerParameter) -> list[pb.FillerParameter]:
@@ -36,8 +64,14 @@ def _batch_norm(param: pb.LayerParameter) -> list[pb.FillerParameter]:
 
 _FILLERS: dict[str, Callable[[pb.LayerParameter], list[pb.FillerParameter]]] = {
     "BatchNorm": _batch_norm,
+    "Bias": _bias,
     "Convolution": _convolution,
+    "Deconvolution": _convolution,
+    "Embed": _embed,
     "InnerProduct": _inner_product,
+    "LSTM": _lstm,
+    "PReLU": _prelu,
+    "RNN": _rnn,
     "Scale": _scale,
 }
 

@@ -19,7 +19,7 @@ from caffe import compression_log, log, prototxt
 from caffe.compression_log import CompressionSummary, LayerRow
 from caffe.proto import caffe_pb2 as pb
 from caffe.report import measure
-from caffe.solver import Solver
+from caffe.solver_types import get_solver
 
 
 @dataclass
@@ -66,7 +66,7 @@ def train(param: pb.SolverParameter, mode: str, iterations: int, seed: int) -> R
         ValueError: no such mode, or the test net has no output `accuracy`.
     """
     run = Run(mode, iterations, seed)
-    solver = Solver.from_param(_settings(param, run))
+    solver = get_solver(_settings(param, run))
 
     def note() -> None:
         run.losses.append(solver.net.loss())

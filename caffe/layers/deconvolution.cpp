@@ -1,0 +1,60 @@
+#include "caffe/layers/deconvolution.hpp"
+
+#include "caffe/layers/channels.hpp"
+#include "caffe/layers/convolution.hpp"
+
+namespace caffe {
+
+std::vector<Shape> DeconvolutionLayer::reshape(const std::vector<Shape>& bottoms) {
+  check_one_shape(bottoms);
+  const ConvolutionGeometry geometry = deconvolution_geometry(options_, bottoms[0]);
+  fit_weights(geometry.weights, geometry.src[1], options_.bias, bottoms[0], parameters);
+  maps_.set(geometry, false);
+  return std::vector<Shape>(bottoms.size(), geometry.src);
+}
+
+Needs DeconvolutionLayer::needs(const Propagation& propagation) const {
+  const size_t count = propagation.bottoms.size();
+  return weights_needs(no_needs(count, count), propagation);
+}
+
+Traits DeconvolutionLayer::traits() const {
+  Traits traits;
+  traits.batch_axis = BatchAxis::Independent;
+  return traits;
+}
+
+int64_t DeconvolutionLayer::gradient_terms() const {
+  const Shape& bottom = maps_.geometry().dst;
+  return bottom[0] * shape_count(bottom, 2, bottom.size());
+}
+
+void DeconvolutionLayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext&) {
+  const ScratchMemory weights = maps_.transposed_weights(parameters[0]->data);
+  for (size_t i = 0; i < src.size(); ++i) {
+    ConvolutionMaps::Dst x(src[i]);
+    maps_.apply_transposed(x, weights, dst[i]);
+    if (!options_.bias) continue;
+    float* y = dst[i].data();
+    const float* b = parameters[1]->data.data();
+    for_each_value(ChannelShape::of(dst[i].shape(), 1, 1),
+                   [=](int64_t c, int64_t at) { y[at] += b[c]; });
+  }
+}
+
+void DeconvolutionLayer::backward(const BackwardArguments& arguments) {
+  const std::vector<bool>& learns = arguments.propagation.parameters;
+  for (size_t i = 0; i < arguments.diff_dst.size(); ++i) {
+    const Tensor& diff_dst = arguments.diff_dst[i];
+    if (options_.bias && learns[1]) add_bias_gradient(diff_dst, *parameters[1]);
+    if (learns[0]) {
+      ConvolutionMaps::Dst x(arguments.src[i]);
+      maps_.add_weights_gradient(diff_dst, x, *parameters[0]);
+    }
+    if (arguments.diff_src[i].defined()) {
+      maps_.apply({diff_dst}, parameters[0]->data, Tensor(), {arguments.diff_src[i]});
+    }
+  }
+}
+
+}  // namespace caffe
