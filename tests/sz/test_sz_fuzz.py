@@ -24,8 +24,9 @@ def test_random_round_trips_and_damage_under_sanitizers(
     sanitized: Sanitized, tmp_path: Path
 ) -> None:
     program = tmp_path / "random"
-    run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", *sanitized.flags, f"-I{SZ / 'include'}",
-         FUZZ / "random_main.cpp", *sanitized.objects, "-o", program])  # fmt: skip
+    strict = ["-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{SZ / 'include'}"]
+    main = FUZZ / "random_main.cpp"
+    run(["g++", *strict, *sanitized.flags, main, *sanitized.objects, "-o", program])
     run([program, "300"])
 
 
@@ -33,7 +34,7 @@ def test_random_round_trips_and_damage_under_sanitizers(
 def fuzzers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build libFuzzer's harnesses and write their seeds."""
     if shutil.which("clang++") is None:
-        pytest.skip("libFuzzer needs clang++ (apt-get install clang); g++'s harness ran instead")
+        pytest.skip("libFuzzer needs clang++ (apt-get install clang libfuzzer-14-dev); g++'s ran")
     folder = tmp_path_factory.mktemp("fuzzers")
     probe = folder / "probe.cpp"
     probe.write_text('extern "C" int LLVMFuzzerTestOneInput(const char*, long) { return 0; }\n')
@@ -41,7 +42,8 @@ def fuzzers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = ["clang++", *link, str(probe), "-o", str(folder / "probe")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        pytest.skip(f"clang++ cannot build a fuzzer: {done.stderr.splitlines()[0]}")
+        complaint = done.stderr.splitlines()[0]
+        pytest.skip(f"clang++ has no libFuzzer (apt-get install libfuzzer-14-dev): {complaint}")
     objects = compile_objects(folder / "sz", LIBFUZZER, compiler="clang++")
     for name in ["decode", "round_trip"]:
         source = FUZZ / f"{name}_fuzzer.cpp"
