@@ -96,13 +96,12 @@ def _run(words: list[str]) -> int:
 def _join_shape(words: Sequence[str]) -> list[str]:
     """Make one word of the numbers behind -d."""
     joined: list[str] = []
-    after_shape = False
+    in_shape = False
     for word in words:
-        digits = word.isascii() and word.isdigit()
-        if after_shape and digits and re.fullmatch(r"[0-9x]+", joined[-1]):
+        if in_shape and word.isascii() and word.isdigit():
             joined[-1] += f"x{word}"
             continue
-        after_shape = word in ("-d", "--d") or (after_shape and digits)
+        in_shape = bool(joined) and joined[-1] in ("-d", "--d")
         joined.append(word)
     return joined
 
@@ -179,23 +178,30 @@ def _decompress(path: Path, flags: Flags) -> None:
         stem += ".npy"
     target = output_path(flags.text("o"), path.with_name(stem), flags.on("overwrite"))
     stream = path.read_bytes()
+    header = _header(path, stream)
     begin = time.perf_counter()
     array = sz.decompress(stream, threads=flags.number("threads"))
     seconds = time.perf_counter() - begin
     write_whole(target, array.tofile if raw else lambda file: np.save(file, array))
-    header = sz.info(stream)
     print(f"{target}: {_array_text(header)}")
     print(f"decompressed at {_speed(header, seconds)}")
 
 
 def _info(path: Path, _flags: Flags) -> None:
-    header = sz.info(path.read_bytes())
+    header = _header(path, path.read_bytes())
     dither = "none" if header["dither"] is None else f"seed {header['dither']}"
     print(f"{path}: {_array_text(header)}, format version {header['version']}")
     print(_sizes_text(header))
     print(f"error bound {header['error_bound']:g}, dither {dither}", end="")
     print(f", signs kept {_yes(header['keep_sign'])}, checksums {_yes(header['checksum'])}")
     print(f"{header['chunks']} chunks of {header['chunk_values']} values")
+
+
+def _header(path: Path, stream: bytes) -> sz.Info:
+    try:
+        return sz.info(stream)
+    except sz.Error as error:
+        raise sz.Error(f"'{path}' is no stream of sz, or a damaged one: {error}") from None
 
 
 def _yes(condition: bool) -> str:
@@ -222,7 +228,7 @@ def _one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror + (f": '{error.filename}'" if error.filename else "")
     text = " ".join(str(error).split())
-    return text or type(error).__name__
+    return re.sub(r"^sz(\.\w+)?: ", "", text) or type(error).__name__
 
 
 _COMMANDS = {"compress": _compress, "decompress": _decompress, "info": _info}

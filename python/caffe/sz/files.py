@@ -35,9 +35,7 @@ def read_array(path: Path, shape: tuple[int, ...] | None, dtype: str | None) -> 
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         return array
     if shape is None and dtype is None:
-        raise ValueError(
-            f"'{path}' is no .npy file; give its shape, as in -d 64x32x28x28, and type -t"
-        )
+        raise ValueError(f"'{path}' is no .npy file; give a shape, as in -d 64x32x28x28, and -t")
     kind = np.dtype(dtype or "float32").newbyteorder("<")
     size = path.stat().st_size
     if shape is None:
@@ -55,9 +53,11 @@ def output_path(given: str, default: Path, overwrite: bool) -> Path:
     """Return where to write: what was given, else the default.
 
     Raises:
-        ValueError: that is there already and `overwrite` is not set, or is a folder.
+        ValueError: that is there already and `overwrite` is not set, or is a folder, or in none.
     """
     path = Path(given) if given else default
+    if not path.parent.is_dir():
+        raise ValueError(f"cannot write '{path}': there is no folder '{path.parent}'")
     if path.is_dir():
         raise ValueError(f"'{path}' is a folder; give the name of a file with -o")
     if path.exists() and not overwrite:
