@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from caffe._core import Tensor
 from caffe._core.layers import BatchAxis, ForwardContext, Need, Needs, Propagation, Quality, Traits
-from caffe.layers.base import Layer, PythonLayer, Shape
+from caffe.layer_types.base import Layer, PythonLayer, Shape
 from caffe.proto import caffe_pb2 as pb
 
 FloatArray = npt.NDArray[np.float32]

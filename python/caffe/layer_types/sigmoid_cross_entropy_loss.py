@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from caffe._core.layers import Quality
-from caffe.layers.builtin import BuiltIn, Reads
-from caffe.layers.labels import BoolArray, check_batch, divisor, normalization
+from caffe.layer_types.builtin import BuiltIn, Reads
+from caffe.layer_types.labels import BoolArray, check_batch, divisor, normalization
 from caffe.proto import caffe_pb2 as pb
 
 

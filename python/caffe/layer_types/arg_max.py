@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from caffe.layers.builtin import BuiltIn, canonical_axis
+from caffe.layer_types.builtin import BuiltIn, canonical_axis
 
 
 class ArgMax(BuiltIn):

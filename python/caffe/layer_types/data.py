@@ -17,7 +17,7 @@ from caffe.data.datum import Pixels, Record, parse_record
 from caffe.data.lmdb_source import LmdbSource
 from caffe.data.prefetch import Prefetcher
 from caffe.data.transform import Transformer, random_key
-from caffe.layers.base import Layer
+from caffe.layer_types.base import Layer
 from caffe.proto import caffe_pb2
 
 _MOST_PREFETCH = 256

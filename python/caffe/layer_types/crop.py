@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from caffe._core.layers import BatchAxis
-from caffe.layers.builtin import BuiltIn, canonical_axis
+from caffe.layer_types.builtin import BuiltIn, canonical_axis
 
 
 class Crop(BuiltIn):

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from caffe._core import MemoryKind, Parameter, Tensor
 from caffe._core import layers as core
-from caffe.layers.base import Shape
+from caffe.layer_types.base import Shape
 from caffe.proto import caffe_pb2 as pb
 
 

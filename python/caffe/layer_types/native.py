@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TypedDict
 
 from caffe._core import layers as core
-from caffe.layers.labels import normalization
+from caffe.layer_types.labels import normalization
 from caffe.proto import caffe_pb2 as pb
 
 

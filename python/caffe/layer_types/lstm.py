@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from caffe._core.layers import multiply
-from caffe.layers.builtin import MANY, FloatArray
-from caffe.layers.lstm_unit import Gates, gates, next_cell, step_back
-from caffe.layers.recurrent import Recurrent
+from caffe.layer_types.builtin import MANY, FloatArray
+from caffe.layer_types.lstm_unit import Gates, gates, next_cell, step_back
+from caffe.layer_types.recurrent import Recurrent
 
 
 class LSTM(Recurrent):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from caffe.layers.base import Layer
+from caffe.layer_types.base import Layer
 
 
 class Input(Layer):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from caffe.layers.builtin import BuiltIn
+from caffe.layer_types.builtin import BuiltIn
 
 
 class Parameter(BuiltIn):

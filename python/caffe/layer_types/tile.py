@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from caffe._core.layers import BatchAxis
-from caffe.layers.builtin import BuiltIn, canonical_axis
+from caffe.layer_types.builtin import BuiltIn, canonical_axis
 
 
 class Tile(BuiltIn):

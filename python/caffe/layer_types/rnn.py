@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from caffe._core.layers import multiply
-from caffe.layers.builtin import MANY, FloatArray
-from caffe.layers.recurrent import Recurrent
+from caffe.layer_types.builtin import MANY, FloatArray
+from caffe.layer_types.recurrent import Recurrent
 
 
 class RNN(Recurrent):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from caffe.layers.builtin import MANY, BuiltIn
+from caffe.layer_types.builtin import MANY, BuiltIn
 
 
 class Silence(BuiltIn):

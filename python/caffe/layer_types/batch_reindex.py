@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from caffe._core.layers import Quality
-from caffe.layers.builtin import BuiltIn, Reads
-from caffe.layers.labels import add_rows, row_indices
+from caffe.layer_types.builtin import BuiltIn, Reads
+from caffe.layer_types.labels import add_rows, row_indices
 
 
 class BatchReindex(BuiltIn):

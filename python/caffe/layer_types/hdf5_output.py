@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from caffe.layers.builtin import BuiltIn
-from caffe.layers.labels import check_batch
+from caffe.layer_types.builtin import BuiltIn
+from caffe.layer_types.labels import check_batch
 
 _NAMES = ("data", "label")
 

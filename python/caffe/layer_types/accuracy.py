@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from caffe.layers.builtin import BuiltIn, canonical_axis
-from caffe.layers.labels import check_label_count, class_labels
+from caffe.layer_types.builtin import BuiltIn, canonical_axis
+from caffe.layer_types.labels import check_label_count, class_labels
 
 
 class Accuracy(BuiltIn):

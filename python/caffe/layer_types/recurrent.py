@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from caffe._core.layers import Quality, multiply
-from caffe.layers.builtin import BuiltIn, FloatArray, Reads
+from caffe.layer_types.builtin import BuiltIn, FloatArray, Reads
 
 
 class Recurrent(BuiltIn):

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from caffe._core.layers import Quality
-from caffe.layers.builtin import MANY, BuiltIn, Reads
-from caffe.layers.labels import check_batch
+from caffe.layer_types.builtin import MANY, BuiltIn, Reads
+from caffe.layer_types.labels import check_batch
 
 
 class Filter(BuiltIn):

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from caffe._core.layers import Quality
-from caffe.layers.builtin import BuiltIn, FloatArray, Reads
-from caffe.layers.labels import check_batch, check_one_label_a_sample
+from caffe.layer_types.builtin import BuiltIn, FloatArray, Reads
+from caffe.layer_types.labels import check_batch, check_one_label_a_sample
 
 _GUARD = np.float32(1e-4)
 

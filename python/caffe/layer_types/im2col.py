@@ -18,8 +18,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from caffe._core.layers import BatchAxis
-from caffe.layers.builtin import BuiltIn, canonical_axis
-from caffe.layers.native import per_axis
+from caffe.layer_types.builtin import BuiltIn, canonical_axis
+from caffe.layer_types.native import per_axis
 
 
 class Im2col(BuiltIn):

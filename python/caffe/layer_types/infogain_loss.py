@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from caffe._core.layers import Quality
-from caffe.layers.builtin import BuiltIn, FloatArray, Reads, canonical_axis
-from caffe.layers.labels import check_label_count, class_labels, divisor, normalization
+from caffe.layer_types.builtin import BuiltIn, FloatArray, Reads, canonical_axis
+from caffe.layer_types.labels import check_label_count, class_labels, divisor, normalization
 from caffe.prototxt import read_blob
 
 _LEAST = np.float32(1e-20)

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from caffe._core.layers import Quality
-from caffe.layers.builtin import BuiltIn, FloatArray, Reads
-from caffe.layers.labels import check_one_label_a_sample, class_labels
+from caffe.layer_types.builtin import BuiltIn, FloatArray, Reads
+from caffe.layer_types.labels import check_one_label_a_sample, class_labels
 from caffe.proto import caffe_pb2 as pb
 
 

@@ -10,14 +10,14 @@ import importlib
 from collections.abc import Callable
 from typing import cast
 
-from caffe.layers import native
-from caffe.layers.base import Layer, LayerLike, PythonLayer
-from caffe.layers.builtin import BuiltIn, BuiltInRunner
-from caffe.layers.spp import SPP
+from caffe.layer_types import native
+from caffe.layer_types.base import Layer, LayerLike, PythonLayer
+from caffe.layer_types.builtin import BuiltIn, BuiltInRunner
+from caffe.layer_types.spp import SPP
 from caffe.names import suggestion
 from caffe.proto import caffe_pb2 as pb
 
-#: Built-in layers in Python, classes of that name: type -> module in caffe.layers.
+#: Built-in layers in Python, classes of that name: type -> module in caffe.layer_types.
 PYTHON_TYPES = {
     "Accuracy": "accuracy",
     "ArgMax": "arg_max",
@@ -69,7 +69,7 @@ def make_layer(param: pb.LayerParameter, phase: int, random_seed: int) -> LayerL
     if param.type == "Python":
         return _wrap(_user_class(param), param, phase, random_seed)
     if param.type in PYTHON_TYPES:
-        module = importlib.import_module(f"caffe.layers.{PYTHON_TYPES[param.type]}")
+        module = importlib.import_module(f"caffe.layer_types.{PYTHON_TYPES[param.type]}")
         return _wrap(getattr(module, param.type), param, phase, random_seed)
     if param.type in COMPOSED_TYPES:
         return COMPOSED_TYPES[param.type](param)

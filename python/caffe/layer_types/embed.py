@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from caffe._core.layers import Quality
-from caffe.layers.builtin import BuiltIn, Reads
-from caffe.layers.labels import add_rows, row_indices
+from caffe.layer_types.builtin import BuiltIn, Reads
+from caffe.layer_types.labels import add_rows, row_indices
 
 
 class Embed(BuiltIn):

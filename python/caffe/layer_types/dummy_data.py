@@ -9,7 +9,7 @@ import numpy as np
 
 from caffe import fillers
 from caffe.data.transform import random_key
-from caffe.layers.base import Layer
+from caffe.layer_types.base import Layer
 from caffe.proto import caffe_pb2
 
 _SEQUENCE_WORD = 3  # the word of Philox's counter that tells the forward passes apart
