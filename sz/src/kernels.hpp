@@ -18,7 +18,9 @@ constexpr int kMaxChunk = kLanes * kMaxSteps;  // values
 constexpr int kBlockSteps =
     16;                       // quantised and restored together; codes have room for whole blocks
 constexpr int kPadding = 64;  // bytes a kernel may read past the end of the coded words
-constexpr int kCodeLimit = 16382;  // |code| above this is stored as an exception
+// |x| / step above this is stored as an exception. Whatever the dither, |code| is then at most 16382:
+// differences of two codes, and the symbols of their residuals, fit 16 bits.
+constexpr int kCodeLimit = 16380;
 
 // --- the model (FORMAT.md, "Contexts" and "Symbols") ---
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
-CHUNK, GROUP, CLASSES, LONGEST = 65536, 256, 4, 11
+LANES, CONTEXTS, ONE, START = 32, 30, 1024, 1 << 15
+KEEP_SIGN, DITHER, CHECKSUMS, FREQUENCIES = 1, 2, 4, 8
+RAW, LOSSLESS, QUANTISED = 0, 1, 2
+ESCAPE, LAST_SYMBOL = 63, 54
 
 
 class Bytes:
@@ -20,8 +25,15 @@ class Bytes:
         assert self.at <= len(self.data)
         return self.data[self.at - count : self.at]
 
+    def rest(self) -> bytes:
+        return self.take(len(self.data) - self.at)
+
     def unpack(self, form: str) -> tuple:
         return struct.unpack("<" + form, self.take(struct.calcsize("<" + form)))
+
+    def one(self, form: str) -> int:
+        (value,) = self.unpack(form)
+        return value
 
 
 class Bits:
@@ -40,165 +52,282 @@ class Bits:
         return value
 
 
-def unpack_bits(data: bytes, count: int, bits: int) -> list[int]:
-    reader = Bits(Bytes(data))
-    return [reader.take(bits) for _ in range(count)]
+class Header(NamedTuple):
+    flags: int
+    dtype: np.dtype
+    step: np.floating
+    seed: int
+    row: int
+    rows: int
+    neighbourhood: int
+    shape: tuple[int, ...]
+    count: int
+
+    @property
+    def most_steps(self) -> int:
+        """M: no lane is longer."""
+        return 2048 if self.count < 1 << 22 else 4096
+
+    @property
+    def full_steps(self) -> int:
+        """S: the length of a full chunk's lanes."""
+        if self.neighbourhood < 2:
+            return self.most_steps
+        unit = self.row * (self.rows or 1)
+        return self.most_steps // unit * unit
+
+    def lane_steps(self, n: int) -> int:
+        """T: the length of the lanes of a chunk of n values."""
+        steps = -(-n // LANES)
+        if self.neighbourhood == 2:
+            steps = -(-steps // self.row) * self.row
+        return min(steps, self.full_steps)
 
 
-def read_lengths(source: Bytes) -> dict[int, int]:
-    (last,) = source.take(1)
+def read_header(source: Bytes) -> Header:
+    assert source.take(4) == b"COSZ"
+    version, flags, kind, axes = source.take(4)
+    assert version == 2 and flags < 16 and kind < 2 and axes <= 32
+    _bound, step = source.unpack("dd")
+    seed, row, rows, neighbourhood = source.unpack("IIII")
+    shape = source.unpack(f"{axes}Q")
+    dtype = np.dtype([np.float32, np.float64][kind])
+    count = int(np.prod(shape, dtype=np.int64))
+    header = Header(flags, dtype, dtype.type(step), seed, row, rows, neighbourhood, shape, count)
+    assert header.step == step
+    assert row == 0 or (2 <= row <= header.most_steps and row < count)
+    assert rows == 0 or (rows >= 2 and 0 < row * rows <= header.most_steps)
+    assert neighbourhood < 2 or (neighbourhood == 2 and row > 0)
+    return header
+
+
+def read_description(bits: Bits, last: int) -> list[int]:
+    """Return the symbol of each of the 1024 slots, lowest first."""
+    frequencies = []
+    length = 0
+    for _ in range(last + 1):
+        ones = 0
+        while bits.take(1):
+            ones += 1
+        length += (ones + 1) // 2 if ones % 2 else -(ones // 2)
+        assert 0 <= length <= 10
+        frequencies.append(1 << (length - 1) | bits.take(length - 1) if length else 0)
+    assert sum(frequencies) < ONE
+    frequencies += [0] * (ESCAPE - len(frequencies)) + [ONE - sum(frequencies)]
+    return frequencies
+
+
+def read_frequencies(source: Bytes) -> list[list[int]]:
+    last = source.one("B")
+    assert last <= LAST_SYMBOL
     bits = Bits(source)
-    by_ones = bits.take(1)
-    before: dict[int, int] = {}
-    lengths = {}
-    for value in range(last + 1):
-        slot = bin(value).count("1") if by_ones else 0
-        length = before.get(slot, 12)
-        if bits.take(1):
-            if bits.take(1):
-                length = bits.take(4)
-            else:
-                length += -1 if bits.take(1) else 1
-        before[slot] = length
-        if length != 12:
-            lengths[value] = length
-    return lengths
+    shared = read_description(bits, last) if bits.take(1) else None
+    return [
+        read_description(bits, last) if shared is None or bits.take(1) else shared
+        for _ in range(CONTEXTS)
+    ]
 
 
-def canonical_codes(lengths: dict[int, int]) -> dict[tuple[int, int], int]:
-    codes = {}
-    code, before = -1, 0
-    for length, value in sorted((length, value) for value, length in lengths.items()):
-        code = (code + 1) << (length - before) if before else 0
-        before = length
-        codes[length, code] = value
+def slots_of(frequencies: list[int]) -> list[tuple[int, int, int]]:
+    """Return (symbol, frequency, slot - start) of each slot."""
+    return [
+        (symbol, frequency, i)
+        for symbol, frequency in enumerate(frequencies)
+        for i in range(frequency)
+    ]
+
+
+def checksum(chunk: bytes) -> int:
+    h = len(chunk)
+    padded = chunk + bytes(8 - len(chunk) % 8)
+    for word in struct.unpack(f"<{len(padded) // 8}Q", padded):
+        h = (h ^ word) * 0x9E3779B97F4A7C15 % 2**64
+        h ^= h >> 32
+    return h % 2**32
+
+
+def unfold(u: int) -> int:
+    return u // 2 if u % 2 == 0 else -(u + 1) // 2
+
+
+def median(a: int, b: int, c: int) -> int:
+    return sorted((a, b, c))[1]
+
+
+def code_of(symbol: int, p: int, raw: Bits) -> int:
+    if symbol == 0:
+        return 0
+    if symbol <= 32:
+        folded = symbol - 1
+    elif symbol < ESCAPE:
+        b = 4 + (symbol - 33) // 2
+        folded = (2 + (symbol - 33) % 2) << b | raw.take(b)
+    else:
+        escaped = raw.take(16)
+        if escaped == 0:
+            return 0
+        folded = escaped - 1
+    return (p + unfold(folded) + 2**15) % 2**16 - 2**15
+
+
+def order_of_coding(n: int, steps: int) -> Iterator[tuple[int, int]]:
+    """Yield (step, index in the chunk) as the codes follow each other."""
+    for step in range(steps):
+        for lane in range(LANES):
+            if lane * steps + step < n:
+                yield step, lane * steps + step
+
+
+def neighbours(header: Header, codes: list[int], steps: int, step: int, i: int) -> tuple:
+    """Return L, U, C and D of value i of a chunk, at this step of its lane."""
+    if header.neighbourhood == 0:
+        return 0, 0, 0, 0
+    if header.neighbourhood == 1:
+        return (codes[i - 1] if step > 0 else 0), 0, 0, 0
+    row, column = divmod(step, header.row)
+    planes = header.rows > 0 and steps % (header.row * header.rows) == 0
+    if row == 0 or (planes and row % header.rows == 0):
+        return (codes[i - 1] if column > 0 else 0), 0, 0, 0
+    up = i - header.row
+    left = codes[i - 1] if column > 0 else codes[up]
+    corner = codes[up - 1] if column > 0 else codes[up]
+    return left, codes[up], corner, codes[up + 1 if column + 1 < header.row else up]
+
+
+def read_codes(source: Bytes, header: Header, slots: list, n: int) -> list[int]:
+    skip, w = source.unpack("BI")
+    assert skip < 8
+    states = list(source.unpack("32I"))
+    words = iter(source.unpack(f"{w}H"))
+    raw_bytes = Bytes(source.rest())
+    raw = Bits(raw_bytes)
+    raw.take(skip)
+    steps = header.lane_steps(n)
+    codes = [0] * n
+    for step, i in order_of_coding(n, steps):
+        left, up, corner, right = neighbours(header, codes, steps, step, i)
+        p = median(left, up, left + up - corner)
+        a = abs(left - corner) + abs(corner - up) + abs(up - right)
+        context = 5 * sum(limit <= a for limit in (1, 2, 4, 9, 24)) + min(max(p, -2), 2) + 2
+        lane = i // steps
+        x = states[lane]
+        symbol, frequency, offset = slots[context][x % ONE]
+        x = frequency * (x // ONE) + offset
+        states[lane] = x if x >= START else x << 16 | next(words)
+        codes[i] = code_of(symbol, p, raw)
+    assert next(words, None) is None
+    assert states == [START] * LANES
+    assert raw.left == 0 and raw_bytes.at == len(raw_bytes.data)
     return codes
 
 
-def read_section(source: Bytes, size: int) -> bytes:
-    if size == 0:
-        return b""
-    (kind,) = source.take(1)
-    if kind == 0:
-        return source.take(size)
-    if kind == 1:
-        return source.take(1) * size
-    assert kind == 2
-    codes = canonical_codes(read_lengths(source))
-    sizes = source.unpack("4H")
-    quarter = (size + 3) // 4
-    out = bytearray()
-    for j, stream_size in enumerate(sizes):
-        stream = Bytes(source.take(stream_size))
-        bits = Bits(stream)
-        for _ in range(j * quarter, min(size, (j + 1) * quarter)):
-            length, code = 1, bits.take(1)
-            while (length, code) not in codes:
-                code = code << 1 | bits.take(1)
-                length += 1
-            out.append(codes[length, code])
-        assert stream.at == stream_size
-    return bytes(out)
+def dither_of(index: int, seed: int) -> float:
+    h = index % 2**32 ^ index // 2**32 * 0x9E3779B9 % 2**32 ^ seed
+    h = (h ^ h >> 16) * 0x85EBCA6B % 2**32
+    h = (h ^ h >> 13) * 0xC2B2AE35 % 2**32
+    h ^= h >> 16
+    return (h // 256 - 2**23) / 2**24
 
 
-def read_symbols(source: Bytes, count: int) -> list[int]:
-    if count == 0:
-        return []
-    (bits,) = source.take(1)
-    (patches,) = source.unpack("H")
-    indices, values = source.unpack(f"{patches}H"), source.unpack(f"{patches}H")
-    symbols = unpack_bits(read_section(source, (count * bits + 7) // 8), count, bits)
-    for index, value in zip(indices, values):
-        symbols[index] = value
-    return symbols
+def value_of(header: Header, code: int, index: int) -> np.floating:
+    real = header.dtype.type
+    if code == 0:
+        return real(0)
+    d = real(dither_of(index, header.seed)) if header.flags & DITHER else real(0)
+    if not header.flags & KEEP_SIGN:
+        if not header.flags & DITHER:
+            return real(code) * header.step
+        return (real(code - 1 if code > 0 else code) + d) * header.step
+    magnitude = real(abs(code))
+    if header.flags & DITHER:
+        y = (magnitude - real(1.5) + d) * header.step
+        smallest = np.finfo(real).tiny
+        y = smallest if abs(code) == 1 or not y > smallest else y
+    else:
+        y = (magnitude - real(0.5)) * header.step
+    return y if code > 0 else -y
 
 
-def wrap(value: int) -> int:
-    return (value + 0x8000) % 0x10000 - 0x8000
-
-
-def unfold(residual: int) -> int:
-    residual %= 0x10000
-    return residual // 2 if residual % 2 == 0 else -(residual + 1) // 2
-
-
-def decode_lossless(source: Bytes, n: int) -> np.ndarray:
-    mask = np.unpackbits(
-        np.frombuffer(read_section(source, (n + 7) // 8), np.uint8), count=n, bitorder="little"
+def decode_quantised(source: Bytes, header: Header, slots: list, first: int, n: int) -> np.ndarray:
+    e = source.one("I")
+    positions = list(source.unpack(f"{e}I"))
+    exact = np.frombuffer(source.take(e * header.dtype.itemsize), header.dtype)
+    codes = read_codes(source, header, slots, n)
+    values = np.array(
+        [value_of(header, code, first + i) for i, code in enumerate(codes)], header.dtype
     )
-    ones = int(mask.sum())
-    words = np.zeros(ones, np.uint32)
-    for plane in range(4):
-        data = np.frombuffer(read_section(source, ones), np.uint8).astype(np.uint32)
-        words |= data << np.uint32(8 * plane)
-    values = np.zeros(n, np.uint32)
-    values[mask == 1] = words >> np.uint32(1) | words << np.uint32(31)
-    return values.view(np.float32)
-
-
-def decode_quantized(source: Bytes, n: int, step: np.float32, keep_sign: bool) -> np.ndarray:
-    groups = (n + GROUP - 1) // GROUP
-    headers = read_section(source, groups)
-    (exceptions,) = source.unpack("H")
-    positions, bits = source.unpack(f"{exceptions}H"), source.unpack(f"{exceptions}I")
-    sizes = [(min(GROUP, n - g * GROUP) + 7) // 8 for g in range(groups)]
-    members = [[g for g in range(groups) if headers[g] >> 6 == c] for c in range(CLASSES)]
-    masks = {}
-    for group_list in members:
-        section = Bytes(read_section(source, sum(sizes[g] for g in group_list)))
-        for g in group_list:
-            masks[g] = unpack_bits(section.take(sizes[g]), 8 * sizes[g], 1)
-    symbols = {}
-    for group_list in members:
-        joined = iter(read_symbols(source, sum(sum(masks[g]) for g in group_list)))
-        for g in group_list:
-            symbols[g] = [next(joined) for _ in range(sum(masks[g]))]
-
-    values = np.zeros(groups * GROUP, np.float32)
-    code = 0
-    for g in range(groups):
-        shift, transform = headers[g] & 15, headers[g] >> 4 & 3
-        count = len(symbols[g])
-        low = unpack_bits(source.take((count * shift + 7) // 8), count, shift)
-        places = [i for i, one in enumerate(masks[g]) if one]
-        for place, symbol, rest in zip(places, symbols[g], low):
-            residual = symbol << shift | rest
-            if transform == 0:
-                code = wrap(residual + 1)
-            elif transform == 1:
-                code = unfold(residual + 1)
-            else:
-                code = wrap(code + unfold(residual))
-            middle = 0.5 * np.sign(code) if keep_sign else 0
-            values[g * GROUP + place] = np.float32(code - middle) * step
-    values = values[:n]
-    values.view(np.uint32)[list(positions)] = bits
+    values[positions] = exact
     return values
 
 
-def decode(stream: bytes) -> np.ndarray:
-    source = Bytes(stream)
-    assert source.take(4) == b"COSZ"
-    version, flags, dtype, axes = source.take(4)
-    assert (version, flags & ~1, dtype) == (1, 0, 0)
-    source.unpack("d")
-    step = np.frombuffer(source.take(4), np.float32)[0]
-    assert source.unpack("I") == (0,)
-    shape = source.unpack(f"{axes}Q")
-    count = int(np.prod(shape, dtype=np.int64))
-    sizes = source.unpack(f"{(count + CHUNK - 1) // CHUNK}I")
-    parts = [np.zeros(0, np.float32)]
-    for i, size in enumerate(sizes):
-        chunk = Bytes(source.take(size))
-        n = min(CHUNK, count - i * CHUNK)
-        (mode,) = chunk.take(1)
-        if mode == 0:
-            parts.append(np.frombuffer(chunk.take(4 * n), np.float32))
-        elif mode == 1:
-            parts.append(decode_lossless(chunk, n))
+def decode_lossless(source: Bytes, header: Header, slots: list, n: int) -> np.ndarray:
+    double = header.dtype == np.float64
+    whole, mantissa, bias, largest = (7, 52, 1023, 2047) if double else (3, 23, 127, 255)
+    d, w = source.unpack("BI")
+    assert d <= whole
+    rests = Bytes(source.take(w * (whole - d)))
+    codes = read_codes(source, header, slots, n)
+    steps = header.lane_steps(n)
+    bits = np.zeros(n, np.uint64 if double else np.uint32)
+    for block in range(0, steps, 16):
+        for lane in range(LANES):
+            begin = lane * steps + block
+            for i in range(begin, min(begin + min(16, steps - block), n)):
+                code = codes[i]
+                if code == 0:
+                    continue
+                w -= 1
+                rest = int.from_bytes(rests.take(whole - d), "little") << 8 * d
+                exponent = code - 1 + bias if code > 0 else code + bias
+                assert 0 <= exponent <= largest and rest >> mantissa < 2
+                sign, low = rest >> mantissa, rest & ((1 << mantissa) - 1)
+                bits[i] = sign << (63 if double else 31) | exponent << mantissa | low
+    assert w == 0
+    return bits.view(header.dtype)
+
+
+def decode_chunk(chunk: bytes, header: Header, slots: list, first: int, n: int) -> np.ndarray:
+    source = Bytes(chunk)
+    mode = source.one("B")
+    if mode == RAW:
+        values = np.frombuffer(source.take(n * header.dtype.itemsize), header.dtype)
+    else:
+        assert header.flags & FREQUENCIES
+        if mode == LOSSLESS:
+            values = decode_lossless(source, header, slots, n)
         else:
-            assert mode == 2 and step > 0
-            parts.append(decode_quantized(chunk, n, step, bool(flags & 1)))
-        assert chunk.at == size
+            assert mode == QUANTISED and header.step > 0
+            values = decode_quantised(source, header, slots, first, n)
+    assert source.at == len(chunk)
+    return values
+
+
+def modes(stream: bytes) -> list[int]:
+    """Return the mode of each chunk."""
+    return [chunk[0] for chunk, *_ in split(stream)[2]]
+
+
+def split(stream: bytes) -> tuple[Header, list, list[tuple[bytes, int, int]]]:
+    """Return the header, the contexts' slots, and (bytes, first value, values) of each chunk."""
+    source = Bytes(stream)
+    header = read_header(source)
+    slots = []
+    if header.flags & FREQUENCIES:
+        slots = [slots_of(frequencies) for frequencies in read_frequencies(source)]
+    capacity = LANES * header.full_steps
+    form = "II" if header.flags & CHECKSUMS else "I"
+    table = [source.unpack(form) for _ in range(-(-header.count // capacity))]
+    chunks = []
+    for i, (size, *checksums) in enumerate(table):
+        chunk = source.take(size)
+        assert all(checksum(chunk) == expected for expected in checksums)
+        chunks.append((chunk, i * capacity, min(capacity, header.count - i * capacity)))
     assert source.at == len(stream)
-    return np.concatenate(parts).reshape(shape)
+    return header, slots, chunks
+
+
+def decode(stream: bytes) -> np.ndarray:
+    header, slots, chunks = split(stream)
+    parts = [np.zeros(0, header.dtype)]
+    parts += [decode_chunk(chunk, header, slots, first, n) for chunk, first, n in chunks]
+    return np.concatenate(parts).reshape(header.shape)
