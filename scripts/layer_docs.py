@@ -23,7 +23,7 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from caffe._core import Error, MemoryKind, Tensor
 from caffe._core.layers import ForwardContext, Need, Propagation, Quality
-from caffe.layers import factory
+from caffe.layer_types import factory
 from caffe.proto import caffe_pb2 as pb
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,7 +49,7 @@ class Entry:
 
 FUNCTIONS = "caffe/layers/elementwise_functions.hpp"
 CPP = "caffe/layers"
-PYTHON = "python/caffe/layers"
+PYTHON = "python/caffe/layer_types"
 LABELS: Shape = (64,)
 
 LAYERS = {

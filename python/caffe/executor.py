@@ -17,8 +17,8 @@ from caffe._core.layers import ForwardContext, Propagation, Quality
 from caffe._core.store import ActivationStore, Form, StoredActivation
 from caffe.debug_info import DebugInfo
 from caffe.graph import Graph, Node, Value
-from caffe.layers.base import LayerLike
-from caffe.layers.builtin import BuiltInRunner
+from caffe.layer_types.base import LayerLike
+from caffe.layer_types.builtin import BuiltInRunner
 from caffe.memory_plan import ForwardStep, LayerFacts, MemoryPlan, SavedValue
 
 _NOTHING = Tensor()

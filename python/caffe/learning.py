@@ -1,6 +1,7 @@
 """The learnable blobs of a net: filling them, and sharing them by name.
 
-Which layer type has which fillers is layers/parameters.py's to know; how blobs learn, the solver's.
+Which layer type has which fillers is layer_types/parameters.py's to know; how blobs learn, the
+solver's.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import numpy as np
 from caffe import fillers
 from caffe._core import Parameter
 from caffe.graph import Graph, Node
-from caffe.layers.base import LayerLike
-from caffe.layers.parameters import parameter_fillers, parameter_specs
+from caffe.layer_types.base import LayerLike
+from caffe.layer_types.parameters import parameter_fillers, parameter_specs
 from caffe.proto import caffe_pb2 as pb
 from caffe.stored_blob import blob_to_array
 

@@ -26,9 +26,9 @@ from caffe.debug_info import DebugInfo
 from caffe.error_bound import ErrorBounds
 from caffe.executor import Executor, LayerErrors, RuntimeLayer, StoredReport, check_shape
 from caffe.graph import Graph, Node, Value, build_graph
-from caffe.layers.base import PythonLayer
-from caffe.layers.factory import make_layer
-from caffe.layers.input import Input
+from caffe.layer_types.base import PythonLayer
+from caffe.layer_types.factory import make_layer
+from caffe.layer_types.input import Input
 from caffe.learning import LearnedBlob, Learning
 from caffe.memory_plan import LayerFacts, make_plan
 from caffe.names import suggestion

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from caffe import log
 from caffe.error_bound import GradientStatistics, ValueBound
-from caffe.layers.base import PythonLayer
+from caffe.layer_types.base import PythonLayer
 from caffe.proto import caffe_pb2 as pb
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from google.protobuf import text_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caffe.layers.accuracy import Accuracy
-from caffe.layers.factory import make_layer
+from caffe.layer_types.accuracy import Accuracy
+from caffe.layer_types.factory import make_layer
 from caffe.proto import caffe_pb2
 
 

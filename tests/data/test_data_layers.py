@@ -15,8 +15,8 @@ from google.protobuf import text_format
 from caffe.data import lmdb_source
 from caffe.data.datum import array_to_datum
 from caffe.data.lmdb_writer import LmdbWriter
-from caffe.layers.data import Data
-from caffe.layers.dummy_data import DummyData
+from caffe.layer_types.data import Data
+from caffe.layer_types.dummy_data import DummyData
 from caffe.proto import caffe_pb2
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from google.protobuf import text_format
 
 from caffe import _core
-from caffe.layers.builtin import BuiltInRunner
-from caffe.layers.factory import make_layer
+from caffe.layer_types.builtin import BuiltInRunner
+from caffe.layer_types.factory import make_layer
 from caffe.proto import caffe_pb2 as pb
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "layers"
