@@ -19,7 +19,8 @@ static void expect(int good, const char* what, int line) {
 #define EXPECT(condition) expect((condition), #condition, __LINE__)
 
 /* The status is as expected, and an error says something in one line. */
-static void status(sz_context* context, sz_status got, sz_status wanted, const char* word, int line) {
+static void status(sz_context* context, sz_status got, sz_status wanted, const char* word,
+                   int line) {
   const char* text = sz_last_error(context);
   if (got != wanted) {
     printf("line %d: status %d (%s) instead of %d: %s\n", line, (int)got, sz_status_text(got),
@@ -157,8 +158,10 @@ static void test_bad_streams(sz_context* context, const float* values) {
   OK(sz_compress_float(context, values, shape, 2, &options, stream, sizeof(stream), &size));
   STATUS(sz_decompress_float(context, NULL, size, restored, COUNT, 0), SZ_BAD_ARGUMENT, "src");
   STATUS(sz_decompress_float(context, stream, size, NULL, COUNT, 0), SZ_BAD_ARGUMENT, "dst");
-  STATUS(sz_decompress_float(context, stream, size, restored, COUNT, -1), SZ_BAD_ARGUMENT, "threads");
-  STATUS(sz_decompress_float(context, stream, size, restored, COUNT - 1, 0), SZ_BAD_ARGUMENT, "count");
+  STATUS(sz_decompress_float(context, stream, size, restored, COUNT, -1), SZ_BAD_ARGUMENT,
+         "threads");
+  STATUS(sz_decompress_float(context, stream, size, restored, COUNT - 1, 0), SZ_BAD_ARGUMENT,
+         "count");
   STATUS(sz_decompress_range_float(context, stream, size, 2990, 11, restored, 0), SZ_BAD_ARGUMENT,
          "range");
   STATUS(sz_decompress_range_float(context, stream, size, (uint64_t)-1, 2, restored, 0),
@@ -166,13 +169,15 @@ static void test_bad_streams(sz_context* context, const float* values) {
   OK(sz_decompress_range_float(context, stream, size, COUNT, 0, NULL, 0));
   STATUS(sz_decompress_double(context, stream, size, (double*)restored, COUNT, 0), SZ_BAD_ARGUMENT,
          "float32");
-  STATUS(sz_decompress_float(context, stream, size - 1, restored, COUNT, 0), SZ_BAD_STREAM, "malformed");
+  STATUS(sz_decompress_float(context, stream, size - 1, restored, COUNT, 0), SZ_BAD_STREAM,
+         "malformed");
   STATUS(sz_decompress_range_float(context, stream, 7, 0, 1, restored, 0), SZ_BAD_STREAM, "header");
   STATUS(sz_read_info(context, stream, 7, &info, sizeof(info)), SZ_BAD_STREAM, "header");
   STATUS(sz_read_info(context, NULL, 0, &info, sizeof(info)), SZ_BAD_ARGUMENT, "src");
   STATUS(sz_read_info(context, stream, size, NULL, sizeof(info)), SZ_BAD_ARGUMENT, "info");
   STATUS(sz_read_info(context, stream, size, &info, 4), SZ_BAD_ARGUMENT, "info_size");
-  STATUS(sz_read_info(context, stream, size, &info, sizeof(info) + 1), SZ_BAD_ARGUMENT, "info_size");
+  STATUS(sz_read_info(context, stream, size, &info, sizeof(info) + 1), SZ_BAD_ARGUMENT,
+         "info_size");
   stream[size - 1] ^= 8;
   STATUS(sz_decompress_float(context, stream, size, restored, COUNT, 0), SZ_BAD_STREAM, "chunk 0");
 }
