@@ -109,6 +109,7 @@ def _wrap(
         Layer.__init__(layer)  # a class whose __init__ did not call ours
     layer.layer_param = param
     layer.name = param.name
+    layer.type = param.type
     layer.phase = phase
     layer.param_str = param.python_param.param_str
     layer.random_seed = random_seed
