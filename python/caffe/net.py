@@ -28,6 +28,7 @@ from caffe.graph import Graph, Node, build_graph
 from caffe.layer_errors import LayerErrors
 from caffe.layer_types.base import PythonLayer
 from caffe.layer_types.factory import make_layer
+from caffe.layer_types.memory_data import MemoryData
 from caffe.learning import LearnedBlob, Learning
 from caffe.memory_plan import LayerFacts, make_plan
 from caffe.names import suggestion
@@ -331,6 +332,23 @@ class Net:
         self._executor.seed_losses()
         times = self._executor.backward(len(self.graph.nodes) - 1, 0)
         return [(self._layer_names[index], took) for index, took in times]
+
+    def set_input_arrays(self, data: npt.ArrayLike, labels: npt.ArrayLike) -> None:
+        """Let the net's MemoryData layer take its batches from these arrays.
+
+        Args:
+            data: N x C x H x W, N a multiple of the layer's batch_size; kept, not copied.
+            labels: N values.
+
+        Raises:
+            ValueError: no such layer, or shapes that do not fit it.
+        """
+        for runtime in self._runtime:
+            if isinstance(runtime.layer, PythonLayer) and isinstance(
+                runtime.layer.layer, MemoryData
+            ):
+                return runtime.layer.layer.set_arrays(data, labels)
+        raise ValueError("set_input_arrays() needs a layer of type MemoryData; the net has none")
 
     def loss(self) -> float:
         """Return the weighted sum of the loss tops, as the last forward pass left them."""

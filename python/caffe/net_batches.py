@@ -5,7 +5,7 @@ Written as methods of Net, which takes them over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -64,12 +64,6 @@ def forward_backward_all(
         ValueError: unknown names, shapes that do not fit, or arrays of different N.
         caffe.Error: a layer failed.
     """
-    unknown = set(arrays) - {*self.inputs, *self.outputs}
-    if unknown:
-        raise ValueError(
-            f"arrays were given for {sorted(unknown)}, the net has inputs {self.inputs} and "
-            f"outputs {self.outputs}"
-        )
     count = _count(arrays)
     inputs = {name: array for name, array in arrays.items() if name in self.inputs}
     gradients = {name: array for name, array in arrays.items() if name in self.outputs}
@@ -115,9 +109,15 @@ def _batches(
         yield batch
 
 
-def _batch_size(net: Net, names: Iterable[str]) -> int:
+def _batch_size(net: Net, names: Collection[str]) -> int:
     """Return the rows that all these blobs have; 0 without any."""
-    sizes = {name: net.blobs[name].shape[:1] for name in names if name in net.blobs}
+    unknown = sorted(set(names) - {*net.inputs, *net.outputs})
+    if unknown:
+        raise ValueError(
+            f"arrays were given for {unknown}; the net has inputs {net.inputs} and outputs "
+            f"{net.outputs}"
+        )
+    sizes = {name: net.blobs[name].shape[:1] for name in names}
     if not sizes:
         return 0
     if len(set(sizes.values())) != 1 or not next(iter(sizes.values()))[:1] > (0,):

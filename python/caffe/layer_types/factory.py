@@ -36,6 +36,7 @@ PYTHON_TYPES = {
     "Input": "input",
     "LSTM": "lstm",
     "LSTMUnit": "lstm_unit",
+    "MemoryData": "memory_data",
     "MultinomialLogisticLoss": "multinomial_logistic_loss",
     "Parameter": "parameter",
     "RNN": "rnn",
