@@ -4,7 +4,7 @@
 
 #include "kernels.hpp"
 
-#ifdef SZ_HAS_AVX2
+#ifdef SZ_HAS_WIDE_KERNELS
 
 #include <immintrin.h>
 
@@ -337,4 +337,4 @@ const CoderKernels kAvx2Coder = {count_symbols, encode_lanes, decode_lanes};
 
 }  // namespace sz
 
-#endif  // SZ_HAS_AVX2
+#endif  // SZ_HAS_WIDE_KERNELS
