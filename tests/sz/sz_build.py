@@ -43,7 +43,7 @@ def compile_objects(
 
 
 def run(command: Sequence[str | Path]) -> str:
-    """Run a command and return what it prints; its complaints become the test's."""
+    """Run a command and return its standard output; its complaints become the test's."""
     done = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, check=False
     )
