@@ -43,9 +43,9 @@ def compile_objects(
 
 
 def run(command: Sequence[str | Path]) -> str:
-    """Run a command and return its standard output; its complaints become the test's."""
+    """Run a command and return what it prints, complaints last; if it fails they are the test's."""
     done = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{command[0]}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
-    return done.stdout
+    return done.stdout + done.stderr
