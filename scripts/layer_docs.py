@@ -135,6 +135,7 @@ LAYERS = {
     "MVN": Entry(
         f"{CPP}/mvn.hpp", ("mvn_param",), options=("", "mvn_param { normalize_variance: false }")
     ),
+    "MemoryData": Entry(f"{PYTHON}/memory_data.py", ("memory_data_param",), ()),
     "MultinomialLogisticLoss": Entry(
         f"{PYTHON}/multinomial_logistic_loss.py", (), (VECTOR, LABELS)
     ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from caffe._core.layers import ForwardContext, Propagation, Quality
 from caffe._core.store import ActivationStore, Form, StoredActivation
 from caffe.debug_info import DebugInfo
 from caffe.graph import Graph, Node, Value
+from caffe.layer_errors import LayerErrors
 from caffe.layer_types.base import LayerLike
 from caffe.layer_types.builtin import BuiltInRunner
 from caffe.memory_plan import ForwardStep, LayerFacts, MemoryPlan, SavedValue
@@ -77,6 +78,16 @@ class RuntimeLayer:
     always_reshape: bool = False
 
 
+@dataclass
+class Hooks:
+    """What users want called around each layer, with the layer's index."""
+
+    before_forward: list[Callable[[int], None]] = field(default_factory=list)
+    after_forward: list[Callable[[int], None]] = field(default_factory=list)
+    before_backward: list[Callable[[int], None]] = field(default_factory=list)
+    after_backward: list[Callable[[int], None]] = field(default_factory=list)
+
+
 class Executor:
     """Forward and backward over a graph, one layer at a time."""
 
@@ -101,6 +112,7 @@ class Executor:
         self.slots = [Slot() for _ in graph.values]
         self.counts_values = True  # whether compressing takes statistics, which costs time
         self.forward_count = 0  # training passes, which number the random draws
+        self.hooks = Hooks()
         self.debug: DebugInfo | None = None  # told what each layer writes
         self.reports: dict[int, StoredReport] = {}  # by root index, of the last forward pass
         self.own_bytes = 0  # what layers themselves kept in the last forward pass
@@ -211,11 +223,16 @@ class Executor:
 
     def _forward_layer(self, index: int) -> float:
         layer = self.layers[index]
+        for hook in self.hooks.before_forward:
+            hook(index)
         memory.set_scope(layer.node.name)
         self.reshape(index)
         with LayerErrors(layer.node):
             self._reshape_to_data(layer)
-            return self._run_forward(layer, self.plan.forward[index])
+            took = self._run_forward(layer, self.plan.forward[index])
+        for hook in self.hooks.after_forward:
+            hook(index)
+        return took
 
     def _reshape_to_data(self, layer: RuntimeLayer) -> None:
         """Give the tops the shapes that follow from the bottoms' values, if the layer says so."""
@@ -322,11 +339,15 @@ class Executor:
 
         Returns (layer, milliseconds) of each.
         """
-        return [
-            (index, self._backward_layer(index))
-            for index in range(start, end - 1, -1)
-            if self.layers[index].facts.runs_backward
-        ]
+        times = []
+        for index in range(start, end - 1, -1):
+            for hook in self.hooks.before_backward:
+                hook(index)
+            if self.layers[index].facts.runs_backward:
+                times.append((index, self._backward_layer(index)))
+            for hook in self.hooks.after_backward:
+                hook(index)
+        return times
 
     def _backward_layer(self, index: int) -> float:
         layer = self.layers[index]
@@ -432,61 +453,3 @@ def _drop(tensor: Tensor | None) -> None:
     """A buffer that Python still looks at stays alive: from here on it counts as Python's."""
     if tensor is not None and tensor.pinned:
         tensor.set_kind(MemoryKind.HELD_BY_PYTHON)
-
-
-def _where(node: Node) -> str:
-    return f"layer '{node.name}' ({node.type or 'no type'})"
-
-
-class LayerErrors:
-    """Puts the layer's name and type in front of what its code complains about.
-
-    What a user's own Python layer raises goes through as it is, with a note that names the layer.
-    """
-
-    def __init__(self, node: Node, *, users_code: bool = False) -> None:
-        """Name `node` in what goes wrong within the block; `users_code`: it may run a user's."""
-        self.node = node
-        self._users_code = users_code and node.type == "Python"
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        where = _where(self.node)
-        if not isinstance(error, Exception) or _names_layer(error):
-            return
-        if self._users_code:
-            _set_note(error, f"in {where}")
-        elif isinstance(error, MemoryError):
-            raise _named(Error(f"{where}: out of memory: {error}")) from error
-        elif type(error) in _OUR_ERRORS:
-            raise _named(type(error)(f"{where}: {error}")) from error
-
-
-#: What layers of our own raise; others, from whatever depth, keep their type and message.
-_OUR_ERRORS = (
-    ValueError,
-    Error,
-    RuntimeError,
-    OSError,
-    FileNotFoundError,
-    PermissionError,
-    ImportError,
-    AttributeError,
-)
-
-
-def _names_layer(error: Exception) -> bool:
-    return hasattr(error, "caffe_layer")
-
-
-def _named(error: Exception) -> Exception:
-    error.caffe_layer = True  # type: ignore[attr-defined]
-    return error
-
-
-def _set_note(error: Exception, note: str) -> None:
-    """Show `note` under the traceback; Python has add_note() from 3.11 on."""
-    _named(error)
-    error.__notes__ = [*getattr(error, "__notes__", ()), note]

@@ -3,7 +3,8 @@
     I1130 11:45:50.123456  1234 solver.py:42] Iteration 0, loss = 2.3
 
 Severity, month and day, time, process id, source file and line, message. A closed standard error
-(`caffe train 2>&1 | head`) silences the log and stops nothing.
+(`caffe train 2>&1 | head`) silences the log and stops nothing. GLOG_minloglevel in the environment,
+or init_log(), leaves out what is below a severity: 0 info, 1 warnings, 2 errors, 3 fatal ones.
 """
 
 from __future__ import annotations
@@ -11,10 +12,24 @@ from __future__ import annotations
 import os
 import sys
 import time
+import types
 from pathlib import Path
 from typing import TextIO
 
+_LEVEL_VARIABLE = "GLOG_minloglevel"  # glog's
+_SEVERITIES = "IWEF"
 _broken: TextIO | None = None
+_least = 0  # index in _SEVERITIES
+
+
+def init_log(level: int = 0) -> None:
+    """Log only what is of this severity or above. ValueError unless it is 0 to 3."""
+    global _least  # noqa: PLW0603 - one log a process
+    if level not in range(len(_SEVERITIES)):
+        raise ValueError(
+            f"log level {level} does not exist: 0 info, 1 warnings, 2 errors, 3 fatal ones"
+        )
+    _least = int(level)
 
 
 def info(message: str, depth: int = 1) -> None:
@@ -35,7 +50,7 @@ def error(message: str, depth: int = 1) -> None:
 def _write(severity: str, message: str, depth: int) -> None:
     global _broken  # noqa: PLW0603 - the state of the process's standard error
     stream = sys.stderr
-    if stream is None or stream is _broken:
+    if stream is None or stream is _broken or _SEVERITIES.index(severity) < _least:
         return
     frame = sys._getframe(depth)
     now = time.time()
@@ -49,3 +64,16 @@ def _write(severity: str, message: str, depth: int) -> None:
         # The reader or the terminal is gone, the disk full, or the stream closed: training matters
         # more than its log.
         _broken = stream
+
+
+class _CallableModule(types.ModuleType):
+    """This module: in pycaffe, caffe.log is a function that logs a line."""
+
+    def __call__(self, message: str) -> None:
+        """Log `message`."""
+        info(message, depth=2)
+
+
+sys.modules[__name__].__class__ = _CallableModule
+if os.environ.get(_LEVEL_VARIABLE, "") in ("1", "2", "3"):
+    init_log(int(os.environ[_LEVEL_VARIABLE]))

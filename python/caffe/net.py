@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,20 +18,22 @@ import numpy.typing as npt
 
 from caffe import random_seed
 from caffe import weights as net_weights
-from caffe._core import Tensor
 from caffe._core.layers import Need, Needs, Propagation
 from caffe.backward_scope import decide_backward
 from caffe.blob import Blob, ParameterBlob
 from caffe.debug_info import DebugInfo
 from caffe.error_bound import ErrorBounds
-from caffe.executor import Executor, LayerErrors, RuntimeLayer, StoredReport, check_shape
-from caffe.graph import Graph, Node, Value, build_graph
+from caffe.executor import Executor, RuntimeLayer, StoredReport
+from caffe.graph import Graph, Node, build_graph
+from caffe.layer_errors import LayerErrors
 from caffe.layer_types.base import PythonLayer
 from caffe.layer_types.factory import make_layer
-from caffe.layer_types.input import Input
+from caffe.layer_types.memory_data import MemoryData
 from caffe.learning import LearnedBlob, Learning
 from caffe.memory_plan import LayerFacts, make_plan
 from caffe.names import suggestion
+from caffe.net_batches import forward_all, forward_backward_all
+from caffe.net_views import ValueBlob, view_layer
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import read_net
 from caffe.solver_check import check_layer_compression
@@ -41,60 +43,22 @@ FloatArray = npt.NDArray[np.float32]
 Compression = pb.CompressionParameter
 
 
-class ValueBlob(Blob):
-    """The last value of a blob of a net."""
-
-    def __init__(self, executor: Executor, value: Value) -> None:
-        """Show `value` as `executor` holds it."""
-        self._executor = executor
-        self._value = value
-
-    def _data_tensor(self) -> Tensor:
-        return self._executor.data(self._value)
-
-    def _diff_tensor(self) -> Tensor:
-        return self._executor.diff(self._value)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Sizes of the axes."""
-        return self._executor.slots[self._value.index].shape
-
-    def reshape(self, *shape: Any) -> None:
-        """Set the sizes of an input; others follow at the next forward() or net.reshape().
-
-        Raises ValueError for a blob that is no input, or sizes that no blob can have.
-        """
-        given = shape[0] if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape
-        sizes = [int(size) for size in given]
-        check_shape(self._value.name, sizes)
-        producer = self._executor.layers[self._value.producer]
-        if isinstance(producer.layer, PythonLayer) and isinstance(producer.layer.layer, Input):
-            producer.layer.layer.shapes[self._value.top] = sizes
-            self._executor.set_shape(self._value, sizes)
-        elif tuple(sizes) != self.shape:
-            raise ValueError(
-                f"blob '{self._value.name}' cannot be reshaped: its shape follows from layer "
-                f"'{producer.node.name}' ({producer.node.type}); reshape the net's inputs"
-            )
-
-
 class Net:
     """A network: layers, blobs and learnable parameters."""
 
     def __init__(
         self,
-        network: str | Path | pb.NetParameter,
+        network_file: str | Path | pb.NetParameter,
         *args: Any,
         phase: int | None = None,
         level: int = 0,
-        stages: Sequence[str] = (),
+        stages: Sequence[str] | None = None,
         weights: str | Path | None = None,
     ) -> None:
         """Make a net; Net(file, phase, ...) or Net(file, weights, phase).
 
         Args:
-            network: a prototxt file, or a NetParameter message.
+            network_file: a prototxt file, or a NetParameter message.
             *args: phase, or weights and phase, in pycaffe's order.
             phase: caffe.TRAIN or caffe.TEST.
             level: for the rules min_level and max_level.
@@ -108,8 +72,10 @@ class Net:
         phase, weights = _old_arguments(args, phase, weights)
         if phase not in (pb.TRAIN, pb.TEST):
             raise ValueError(f"phase is {phase!r}, needs to be caffe.TRAIN or caffe.TEST")
-        param = read_net(network) if not isinstance(network, pb.NetParameter) else network
-        state = pb.NetState(phase=phase, level=level, stage=list(stages))  # type: ignore[arg-type]
+        param = (
+            network_file if isinstance(network_file, pb.NetParameter) else read_net(network_file)
+        )
+        state = pb.NetState(phase=phase, level=level, stage=list(stages or ()))  # type: ignore[arg-type]
         self._build(param, state, Settings())
         if weights is not None:
             self.copy_from(weights)
@@ -225,15 +191,13 @@ class Net:
         self.blobs: OrderedDict[str, Blob] = OrderedDict(
             (name, ValueBlob(self._executor, value)) for name, value in last.items()
         )
-        self.layers = [runtime.layer for runtime in self._runtime]
-        self.layer_dict = OrderedDict(
-            (runtime.node.name, runtime.layer) for runtime in self._runtime
-        )
         self.params: OrderedDict[str, list[ParameterBlob]] = OrderedDict(
             (name, list(map(ParameterBlob, layer.parameters, self._learning.shapes[name])))
             for name, layer in ((runtime.node.name, runtime.layer) for runtime in self._runtime)
             if layer.parameters
         )
+        self.layers = [view_layer(runtime, self.params) for runtime in self._runtime]
+        self.layer_dict = OrderedDict(zip((n.name for n in self.graph.nodes), self.layers))
         self.inputs = [
             top.name for node in self.graph.nodes if node.type == "Input" for top in node.tops
         ]
@@ -339,6 +303,25 @@ class Net:
         names = self.inputs if end is None else self.bottom_names[end]
         return {name: self._blob(name).diff for name in [*names, *(diffs or [])]}
 
+    forward_all = forward_all
+    forward_backward_all = forward_backward_all
+
+    def before_forward(self, function: Callable[[int], None]) -> None:
+        """Call `function` with the index of each layer before its forward pass."""
+        self._executor.hooks.before_forward.append(function)
+
+    def after_forward(self, function: Callable[[int], None]) -> None:
+        """Call `function` with the index of each layer after its forward pass."""
+        self._executor.hooks.after_forward.append(function)
+
+    def before_backward(self, function: Callable[[int], None]) -> None:
+        """Call `function` with the index of each layer before its backward pass, if it has one."""
+        self._executor.hooks.before_backward.append(function)
+
+    def after_backward(self, function: Callable[[int], None]) -> None:
+        """Call `function` with the index of each layer after its backward pass, if it has one."""
+        self._executor.hooks.after_backward.append(function)
+
     def forward_timed(self) -> list[tuple[str, float]]:
         """Run forward; returns (layer name, milliseconds)."""
         times = self._executor.forward(0, len(self.graph.nodes) - 1)
@@ -349,6 +332,23 @@ class Net:
         self._executor.seed_losses()
         times = self._executor.backward(len(self.graph.nodes) - 1, 0)
         return [(self._layer_names[index], took) for index, took in times]
+
+    def set_input_arrays(self, data: npt.ArrayLike, labels: npt.ArrayLike) -> None:
+        """Let the net's MemoryData layer take its batches from these arrays.
+
+        Args:
+            data: N x C x H x W, N a multiple of the layer's batch_size; kept, not copied.
+            labels: N values.
+
+        Raises:
+            ValueError: no such layer, or shapes that do not fit it.
+        """
+        for runtime in self._runtime:
+            if isinstance(runtime.layer, PythonLayer) and isinstance(
+                runtime.layer.layer, MemoryData
+            ):
+                return runtime.layer.layer.set_arrays(data, labels)
+        raise ValueError("set_input_arrays() needs a layer of type MemoryData; the net has none")
 
     def loss(self) -> float:
         """Return the weighted sum of the loss tops, as the last forward pass left them."""
@@ -371,9 +371,9 @@ class Net:
 
     def close(self) -> None:
         """Stop the background threads of data layers; the net is done with."""
-        for layer in self.layers:
-            if isinstance(layer, PythonLayer) and hasattr(layer.layer, "close"):
-                layer.layer.close()
+        for runtime in self._runtime:
+            if isinstance(runtime.layer, PythonLayer) and hasattr(runtime.layer.layer, "close"):
+                runtime.layer.layer.close()
 
     def _layer_index(self, name: str | None, default: int) -> int:
         if name is None:

@@ -333,7 +333,7 @@ class Solver:
 
     def _momentum_of(self, layer: int) -> Momentum:
         """Of a layer's weights, its first parameter."""
-        weights = self.net.layers[layer].parameters[0]
+        weights = self.net.executor.layers[layer].layer.parameters[0]
         for index, blob in enumerate(self.net.learned):
             if blob.parameter.data.shares_buffer(weights.data):
                 mean = self.mean_momentum(index) if self.rate_of(index) else 0.0

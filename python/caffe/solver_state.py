@@ -90,7 +90,7 @@ def _nets(solver: Solver) -> list[tuple[str, Net]]:
 def _data_layers(net: Net) -> list[tuple[str, object]]:
     """Layers in Python that say where in their data they are."""
     return [
-        (name, layer.layer)
-        for name, layer in net.layer_dict.items()
-        if isinstance(layer, PythonLayer) and hasattr(layer.layer, "position")
+        (runtime.node.name, runtime.layer.layer)
+        for runtime in net.executor.layers
+        if isinstance(runtime.layer, PythonLayer) and hasattr(runtime.layer.layer, "position")
     ]

@@ -122,7 +122,8 @@ def share(net: Net, other: Net) -> None:
 
     Raises ValueError where their shapes differ.
     """
-    for node, layer in zip(net.graph.nodes, net.layers):
+    for runtime in net.executor.layers:
+        node = runtime.node
         if node.name not in other.params:
             continue
         ours, theirs = net.params.get(node.name, []), other.params[node.name]
@@ -132,7 +133,7 @@ def share(net: Net, other: Net) -> None:
                 f"layer '{node.name}': its blobs have shapes {shapes[0]}, in the net to share with "
                 f"{shapes[1]}; do both nets get inputs of one size?"
             )
-        layer.parameters = [blob.parameter for blob in theirs]
+        runtime.layer.parameters = [blob.parameter for blob in theirs]
         replaced = {id(o.parameter): t.parameter for o, t in zip(ours, theirs)}
         for learned in net.learned:
             learned.parameter = replaced.get(id(learned.parameter), learned.parameter)

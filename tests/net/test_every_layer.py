@@ -229,8 +229,8 @@ NETS = {
     "RNN": SEQUENCE.replace("KIND", "RNN"),
     "LSTMUnit": LSTM_UNIT,
 }
-#: Types whose nets need files: they have tests of their own below.
-WITH_FILES = {"Data", "HDF5Output"}
+#: Types whose nets need files or arrays: they have tests of their own, below or in tests/pycaffe.
+WITH_FILES = {"Data", "HDF5Output", "MemoryData"}
 
 #: Inputs that are not standard normal: name -> values of that shape.
 RULES: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {

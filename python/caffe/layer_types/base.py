@@ -86,6 +86,7 @@ class Layer:
         """Set defaults; derived classes need not define it, and take no arguments."""
         self.layer_param = pb.LayerParameter()
         self.name = ""
+        self.type = "Python"
         self.phase: int = pb.TRAIN
         self.param_str = ""
         self.random_seed = 0

@@ -36,6 +36,7 @@ PYTHON_TYPES = {
     "Input": "input",
     "LSTM": "lstm",
     "LSTMUnit": "lstm_unit",
+    "MemoryData": "memory_data",
     "MultinomialLogisticLoss": "multinomial_logistic_loss",
     "Parameter": "parameter",
     "RNN": "rnn",
@@ -109,6 +110,7 @@ def _wrap(
         Layer.__init__(layer)  # a class whose __init__ did not call ours
     layer.layer_param = param
     layer.name = param.name
+    layer.type = param.type
     layer.phase = phase
     layer.param_str = param.python_param.param_str
     layer.random_seed = random_seed
