@@ -111,6 +111,7 @@ LAYERS = {
         ("convolution_param",),
         options=("convolution_param { kernel_size: 3 }",),
     ),
+    "ImageData": Entry(f"{PYTHON}/image_data.py", ("image_data_param", "transform_param"), ()),
     "InfogainLoss": Entry(
         f"{PYTHON}/infogain_loss.py",
         ("infogain_loss_param", "loss_param"),

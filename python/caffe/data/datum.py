@@ -132,6 +132,8 @@ def decode_image(
     Raises:
         ValueError: no image, a damaged one, or both kinds are forced.
     """
+    if not content:
+        raise ValueError("cannot decode an image of 0 bytes: it is empty")
     try:
         with Image.open(io.BytesIO(content)) as image:
             image.load()
@@ -140,7 +142,7 @@ def decode_image(
         raise ValueError(
             f"cannot decode the image of {len(content)} bytes: no known format"
         ) from None
-    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+    except Exception as error:  # decoders raise of every kind on damaged files
         raise ValueError(f"cannot decode the image of {len(content)} bytes: {error}") from error
 
 
@@ -154,6 +156,7 @@ def image_array(
     """
     if force_color and force_gray:
         raise ValueError("force_color and force_gray exclude each other")
+    image.info.pop("transparency", None)  # Pillow would warn that it is lost
     gray = image.mode in ("1", "L", "LA", "La", "I", "F") or image.mode.startswith("I;16")
     if image.mode == "I" or image.mode.startswith("I;16"):
         # Pillow would clip 16 bits to 8; the upper 8 are what the picture shows.

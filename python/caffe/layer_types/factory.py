@@ -32,6 +32,7 @@ PYTHON_TYPES = {
     "HDF5Output": "hdf5_output",
     "HingeLoss": "hinge_loss",
     "Im2col": "im2col",
+    "ImageData": "image_data",
     "InfogainLoss": "infogain_loss",
     "Input": "input",
     "LSTM": "lstm",
