@@ -104,6 +104,7 @@ LAYERS = {
     "Exp": Entry(f"{FUNCTIONS}#Exp", ("exp_param",)),
     "Filter": Entry(f"{PYTHON}/filter.py", (), (VECTOR, LABELS)),
     "Flatten": Entry(f"{CPP}/flatten.hpp", ("flatten_param",)),
+    "HDF5Data": Entry(f"{PYTHON}/hdf5_data.py", ("hdf5_data_param",), ()),
     "HDF5Output": Entry(f"{PYTHON}/hdf5_output.py", ("hdf5_output_param",), ()),
     "HingeLoss": Entry(f"{PYTHON}/hinge_loss.py", ("hinge_loss_param",), (VECTOR, LABELS)),
     "Im2col": Entry(

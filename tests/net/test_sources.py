@@ -1,4 +1,4 @@
-"""Layers that read files, in small nets: all modes see the same data, resumed runs go on with it."""
+"""Layers that read files, in small nets: all modes see the same data, and a resumed run goes on."""
 
 from __future__ import annotations
 
@@ -64,10 +64,25 @@ def image_files(folder: Path) -> str:
     )
 
 
+def hdf5(folder: Path) -> str:
+    h5py = pytest.importorskip("h5py", reason="h5py, which HDF5Data needs, is not installed")
+    rows = (pixels().astype(np.float32) - 120) / 100
+    borders = (0, 3, COUNT)
+    for begin, end in zip(borders, borders[1:]):
+        with h5py.File(folder / f"{begin}.h5", "w") as file:
+            file["data"], file["label"] = rows[begin:end], np.arange(begin, end) % CLASSES
+    (folder / "list.txt").write_text(f"{folder}/0.h5\n{folder}/3.h5\n")
+    return (
+        f'type: "HDF5Data" hdf5_data_param {{ source: "{folder / "list.txt"}" shuffle: true '
+        f"batch_size: {BATCH} }}"
+    )
+
+
 SOURCES: dict[str, Callable[[Path], str]] = {
     "LMDB": lmdb,
     "LevelDB": leveldb,
     "ImageData": image_files,
+    "HDF5Data": hdf5,
 }
 
 

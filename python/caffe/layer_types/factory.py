@@ -29,6 +29,7 @@ PYTHON_TYPES = {
     "Embed": "embed",
     "EuclideanLoss": "euclidean_loss",
     "Filter": "filter",
+    "HDF5Data": "hdf5_data",
     "HDF5Output": "hdf5_output",
     "HingeLoss": "hinge_loss",
     "Im2col": "im2col",
