@@ -202,6 +202,12 @@ LAYERS = {
     "TanH": Entry(f"{FUNCTIONS}#TanH", ("tanh_param",)),
     "Threshold": Entry(f"{FUNCTIONS}#Threshold", ("threshold_param",)),
     "Tile": Entry(f"{PYTHON}/tile.py", ("tile_param",), options=("tile_param { tiles: 2 }",)),
+    "WindowData": Entry(
+        f"{PYTHON}/window_data.py",
+        ("window_data_param", "transform_param"),
+        (),
+        more="python/caffe/data/window_file.py",
+    ),
 }
 
 HEAD = """\
@@ -356,6 +362,8 @@ def default(field: FieldDescriptor) -> str:
         return field.enum_type.values_by_number[field.default_value].name
     if isinstance(field.default_value, bool):
         return str(field.default_value).lower()
+    if isinstance(field.default_value, str):
+        return field.default_value
     return f"{field.default_value:g}"
 
 

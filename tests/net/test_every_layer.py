@@ -231,7 +231,7 @@ NETS = {
 }
 #: Types whose nets need files or arrays: they have tests of their own, below, in test_sources.py or
 #: in tests/pycaffe.
-WITH_FILES = {"Data", "HDF5Data", "HDF5Output", "ImageData", "MemoryData"}
+WITH_FILES = {"Data", "HDF5Data", "HDF5Output", "ImageData", "MemoryData", "WindowData"}
 
 #: Inputs that are not standard normal: name -> values of that shape.
 RULES: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {

@@ -78,11 +78,26 @@ def hdf5(folder: Path) -> str:
     )
 
 
+def windows(folder: Path) -> str:
+    text = ""
+    for i, image in enumerate(pixels()):
+        Image.fromarray(image.transpose(1, 2, 0)).save(folder / f"{i} a.png")
+        text += f"# {i}\n{i} a.png\n3\n{SIDE}\n{SIDE}\n3\n"
+        text += f"{1 + i % 2} 0.{i} 1 2 9 11\n0 0 0 0 5 5\n2 0.9 {i} 0 {i} 7\n"
+    (folder / "windows.txt").write_text(text)
+    return (
+        f'type: "WindowData" window_data_param {{ source: "{folder / "windows.txt"}" '
+        f'root_folder: "{folder}" batch_size: 8 context_pad: 2 fg_fraction: 0.5 }} '
+        f"{CROP.replace('8', '16')}"
+    )
+
+
 SOURCES: dict[str, Callable[[Path], str]] = {
     "LMDB": lmdb,
     "LevelDB": leveldb,
     "ImageData": image_files,
     "HDF5Data": hdf5,
+    "WindowData": windows,
 }
 
 

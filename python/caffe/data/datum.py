@@ -6,6 +6,7 @@ Arrays are C x H x W; colours are in the order blue, green, red.
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import NamedTuple, Union
 
 import numpy as np
@@ -61,12 +62,12 @@ def datum_record(
         return Record(pixels, (channels, height, width), datum.label)
     shape = (datum.channels, datum.height, datum.width)
     if min(shape) < 1:
-        raise ValueError(f"the record has shape {_times(shape)}, which holds nothing")
+        raise ValueError(f"the record has shape {times(shape)}, which holds nothing")
     count = shape[0] * shape[1] * shape[2]
     held = len(datum.data) or len(datum.float_data)
     if held != count:
         raise ValueError(
-            f"the record holds {held} values, its shape {_times(shape)} needs {count}"
+            f"the record holds {held} values, its shape {times(shape)} needs {count}"
             + ("; is it an encoded image that is not marked so?" if len(datum.data) else "")
         )
     if len(datum.data):
@@ -168,5 +169,6 @@ def image_array(
     return np.ascontiguousarray(colours[:, :, ::-1].transpose(2, 0, 1))
 
 
-def _times(shape: tuple[int, ...]) -> str:
+def times(shape: Sequence[int]) -> str:
+    """Return a shape as text, such as 3x227x227."""
     return "x".join(str(size) for size in shape)

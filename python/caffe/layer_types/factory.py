@@ -45,6 +45,7 @@ PYTHON_TYPES = {
     "SigmoidCrossEntropyLoss": "sigmoid_cross_entropy_loss",
     "Silence": "silence",
     "Tile": "tile",
+    "WindowData": "window_data",
 }
 #: Built-in layers that are made of C++ ones, on the core's own interface.
 COMPOSED_TYPES: dict[str, Callable[[pb.LayerParameter], LayerLike]] = {"SPP": SPP}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from caffe.data.datum import Pixels
+from caffe.data.datum import Pixels, times
 from caffe.data.prefetch import Prefetcher
 from caffe.data.transform import Transformer, random_key
 from caffe.layer_types.builtin import BuiltIn
@@ -181,8 +181,3 @@ def check_size(where: str, shape: ImageShape, first: ImageShape, crop: int, reme
     raise ValueError(
         f"{where}: the image is {times(shape)}, the first of its batch {times(first)}; {remedy}"
     )
-
-
-def times(shape: Sequence[int]) -> str:
-    """Return a shape as text, such as 3x227x227."""
-    return "x".join(str(size) for size in shape)
