@@ -143,6 +143,12 @@ class ErrorBounds:
     collecting: bool = False  # in this iteration, at whose end the bounds are refreshed
     _use_mean_abs: dict[int, bool] = field(default_factory=dict)  # by layer index
 
+    def reset(self) -> None:
+        """Forget all bounds and statistics."""
+        self.values.clear()
+        self.gradients.clear()
+        self._use_mean_abs.clear()
+
     def watch(self, saved_values: Iterable[SavedValue]) -> None:
         """Take note of the values to bound, once the plan is made."""
         for saved in saved_values:

@@ -64,6 +64,11 @@ class StoredReport:
     error_bound: float
     nonzero_share: float | None  # when it was last counted; None: never
 
+    @property
+    def ratio(self) -> float:
+        """Raw over stored bytes."""
+        return self.raw_bytes / max(self.stored_bytes, 1)
+
 
 @dataclass
 class RuntimeLayer:

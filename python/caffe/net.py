@@ -28,11 +28,10 @@ from caffe.graph import Graph, Node, build_graph
 from caffe.layer_errors import LayerErrors
 from caffe.layer_types.base import PythonLayer
 from caffe.layer_types.factory import make_layer
-from caffe.layer_types.memory_data import MemoryData
 from caffe.learning import LearnedBlob, Learning
 from caffe.memory_plan import LayerFacts, make_plan
 from caffe.names import suggestion
-from caffe.net_batches import forward_all, forward_backward_all
+from caffe.net_batches import forward_all, forward_backward_all, set_input_arrays
 from caffe.net_views import ValueBlob, view_layer
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import read_net
@@ -147,6 +146,18 @@ class Net:
             check_layer_compression(node.param.compression_param)
             merged.MergeFrom(node.param.compression_param)
         return merged
+
+    def replan(self, compression: pb.CompressionParameter) -> None:
+        """Let a solver's net go on with other compression; what it kept is released.
+
+        Raises ValueError where it keeps a blob that does not exist.
+        """
+        self._settings.compression = compression
+        for runtime in self._runtime:
+            runtime.facts.compression.CopyFrom(self._compression_of(runtime.node))
+        self._executor.release_all()
+        self._executor.reports.clear()
+        self._make_plan()
 
     def _make_plan(self) -> None:
         compression = self._settings.compression
@@ -305,6 +316,7 @@ class Net:
 
     forward_all = forward_all
     forward_backward_all = forward_backward_all
+    set_input_arrays = set_input_arrays
 
     def before_forward(self, function: Callable[[int], None]) -> None:
         """Call `function` with the index of each layer before its forward pass."""
@@ -332,23 +344,6 @@ class Net:
         self._executor.seed_losses()
         times = self._executor.backward(len(self.graph.nodes) - 1, 0)
         return [(self._layer_names[index], took) for index, took in times]
-
-    def set_input_arrays(self, data: npt.ArrayLike, labels: npt.ArrayLike) -> None:
-        """Let the net's MemoryData layer take its batches from these arrays.
-
-        Args:
-            data: N x C x H x W, N a multiple of the layer's batch_size; kept, not copied.
-            labels: N values.
-
-        Raises:
-            ValueError: no such layer, or shapes that do not fit it.
-        """
-        for runtime in self._runtime:
-            if isinstance(runtime.layer, PythonLayer) and isinstance(
-                runtime.layer.layer, MemoryData
-            ):
-                return runtime.layer.layer.set_arrays(data, labels)
-        raise ValueError("set_input_arrays() needs a layer of type MemoryData; the net has none")
 
     def loss(self) -> float:
         """Return the weighted sum of the loss tops, as the last forward pass left them."""

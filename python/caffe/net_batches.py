@@ -1,4 +1,4 @@
-"""Running a net over more data than one batch holds: forward_all() and forward_backward_all().
+"""Arrays of many batches: forward_all(), forward_backward_all() and set_input_arrays().
 
 Written as methods of Net, which takes them over.
 """
@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+
+from caffe.layer_types.base import PythonLayer
+from caffe.layer_types.memory_data import MemoryData
 
 if TYPE_CHECKING:
     from caffe.net import Net
@@ -80,6 +83,25 @@ def forward_backward_all(
         for name, values in self.backward(diffs, None, None, **gradient).items():
             backward.setdefault(name, []).append(values.copy())
     return _joined(forward, size, count), _joined(backward, size, count)
+
+
+def set_input_arrays(self: Net, data: npt.ArrayLike, labels: npt.ArrayLike) -> None:
+    """Let the net's MemoryData layer take its batches from these arrays.
+
+    Args:
+        self: the net.
+        data: N x C x H x W, N a multiple of the layer's batch_size; kept, not copied.
+        labels: N values.
+
+    Raises:
+        ValueError: no such layer, or shapes that do not fit it.
+    """
+    for runtime in self.executor.layers:
+        runner = runtime.layer
+        if isinstance(runner, PythonLayer) and isinstance(runner.layer, MemoryData):
+            runner.layer.set_arrays(data, labels)
+            return
+    raise ValueError("set_input_arrays() needs a layer of type MemoryData; the net has none")
 
 
 def _count(arrays: Mapping[str, npt.ArrayLike]) -> int | None:

@@ -1,17 +1,26 @@
-"""Making databases: the functions behind `caffe prepare`."""
+"""Making databases: the functions behind `caffe prepare` and `caffe convert_imageset`."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+from caffe.atomic_file import write_atomically
 from caffe.data import fashion_mnist as _fashion_mnist
 from caffe.data.idx import SETS, convert_folder
-from caffe.data.image_list import images_to_lmdb
+from caffe.data.image_set import ImageSetOptions, convert_imageset, images_to_lmdb
 from caffe.data.lmdb_source import LmdbSource
 from caffe.data.mean import compute_mean
+from caffe.proto import caffe_pb2 as pb
 
-__all__ = ["fashion_mnist", "idx", "images_to_lmdb", "mean"]
+__all__ = [
+    "ImageSetOptions",
+    "convert_imageset",
+    "fashion_mnist",
+    "idx",
+    "images_to_lmdb",
+    "mean",
+    "write_mean",
+]
 
 
 def fashion_mnist(
@@ -57,9 +66,11 @@ def mean(source: str | Path, out: str | Path) -> None:
         FileNotFoundError: no database at `source`.
         ValueError: a damaged database, or images of several sizes.
     """
-    content = compute_mean(source).SerializeToString()
+    write_mean(compute_mean(source), out)
+
+
+def write_mean(mean: pb.BlobProto, out: str | Path) -> None:
+    """Write a mean to the .binaryproto file `out`. OSError where that fails."""
     target = Path(out)
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    part.write_bytes(content)
-    part.replace(target)
+    write_atomically(target, mean.SerializeToString())

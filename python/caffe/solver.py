@@ -29,6 +29,7 @@ from caffe.net import Net, Settings
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import read_solver
 from caffe.solver_check import check_solver
+from caffe.solver_compression import SolverCompression
 from caffe.solver_nets import solver_nets
 
 Compression = pb.CompressionParameter
@@ -429,6 +430,11 @@ class Solver:
         if self._json is not None:
             self._json.close()
             self._json = None
+
+    @property
+    def compression(self) -> SolverCompression:
+        """What the last iteration kept for backward, by layer; set() changes it."""
+        return SolverCompression(self)
 
     # -- pycaffe -----------------------------------------------------------------------------------
 

@@ -72,3 +72,28 @@ def test_nothing_stays_allocated_between_steps() -> None:
     for kind in ("raw_activations", "stored_activations", "gradients", "workspace"):
         assert after[kind] <= before[kind] + 4096, kind
     assert memory.extent() <= extent * 1.1
+
+
+def test_dither_errs_anew_in_every_pass_and_not_on_average() -> None:
+    net, shape = MODELS["lenet"]
+    data = batches(shape, 1)
+
+    def gradients(compression: str, passes: int) -> np.ndarray:
+        """The gradient of conv2's weights in passes over one batch, nothing learned between."""
+        solver = make_solver(net, "base_lr: 1e-20", compression)
+        found = []
+        for _ in range(passes):
+            train(solver, data)
+            found.append(solver.net.params["conv2"][0].diff.copy().ravel())
+        return np.array(found)
+
+    exact = gradients("mode: NONE", 1)[0]
+    coarse = "mode: FIXED error_bound: 0.7"
+    plain = gradients(coarse, 2) - exact
+    dithered = gradients(f"{coarse} dither: true", 32) - exact
+    np.testing.assert_array_equal(plain[0], plain[1])
+    assert not np.array_equal(dithered[0], dithered[1])
+    assert np.array_equal(dithered, gradients(f"{coarse} dither: true", 32) - exact)
+    single = np.linalg.norm(dithered, axis=1).mean()
+    # 32 independent errors of mean 0 average to 1 / sqrt(32) = 0.18 of one.
+    assert np.linalg.norm(dithered.mean(axis=0)) < 0.3 * single

@@ -28,7 +28,7 @@ def test_every_type_has_a_section_with_a_text() -> None:
 
 
 def test_every_differentiable_type_says_what_backward_reads() -> None:
-    sources = {"Data", "DummyData", "Input", "Accuracy", "Python"}
+    sources = {"Data", "DummyData", "Input", "MemoryData", "Accuracy", "Python"}
     for kind in set(caffe.layer_type_list()) - sources:
         section = PAGE.split(f"\n## {kind}\n")[1].split("\n## ")[0]
         assert "Backward reads" in section, kind

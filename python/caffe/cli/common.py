@@ -12,6 +12,8 @@ WEIGHTS = Flag("weights", "", ".caffemodel files to start from, separated by com
 GPU = Flag("gpu", "", "ids of GPUs, or all; this build runs on the CPU")
 ITERATIONS = Flag("iterations", 50, "number of iterations")
 LEVEL = Flag("level", 0, "level of the net, for include and exclude rules")
+BACKEND = Flag("backend", "lmdb", "kind of database", ("lmdb", "leveldb"))
+OVERWRITE = Flag("overwrite", False, "replace what is there")
 STAGE = Flag("stage", "", "stages of the net, separated by commas")
 
 
@@ -55,3 +57,36 @@ def positive(flags: Flags, name: str) -> int:
     if value < 1:
         raise UsageError(f"flag -{name} is {value}, needs to be 1 or more")
     return value
+
+
+def arguments(flags: Flags, count: int, usage: str) -> list[str]:
+    """Return the words that are no flags, of which there must be so many.
+
+    Raises:
+        UsageError: another number of them.
+    """
+    if len(flags.arguments) != count:
+        raise UsageError(f"{len(flags.arguments)} arguments given, needs {count}: {usage}")
+    return flags.arguments
+
+
+def check_backend(flags: Flags) -> None:
+    """Refuse LevelDB, which BVLC Caffe offers and this build does not.
+
+    Raises:
+        UsageError: -backend leveldb.
+    """
+    if flags.text("backend") == "leveldb":
+        raise UsageError("flag -backend is 'leveldb', which is not supported: use lmdb")
+
+
+def image_size(flags: Flags) -> tuple[int, int] | None:
+    """Return -resize_height and -resize_width; None where neither is given.
+
+    Raises:
+        UsageError: one without the other.
+    """
+    height, width = flags.number("resize_height"), flags.number("resize_width")
+    if (height > 0) != (width > 0):
+        raise UsageError("give both -resize_height and -resize_width, or neither")
+    return (height, width) if height > 0 else None

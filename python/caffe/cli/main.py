@@ -8,6 +8,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from caffe.cli.flags import UsageError, describe, parse
@@ -21,6 +22,14 @@ COMMANDS = {
     "time": ("caffe.cli.time", "measure the time each layer of a net takes"),
     "device_query": ("caffe.cli.device_query", "show what this machine offers"),
     "prepare": ("caffe.cli.prepare", "make databases of images, and means of them"),
+    "convert_imageset": ("caffe.cli.convert_imageset", "make a database of a list of images"),
+    "compute_image_mean": ("caffe.cli.compute_image_mean", "compute the mean image of a database"),
+    "extract_features": ("caffe.cli.extract_features", "write what a net makes of its data"),
+    "classify": ("caffe.cli.classify", "score images"),
+    "detect": ("caffe.cli.detect", "score windows of images"),
+    "draw_net": ("caffe.cli.draw_net", "draw a net"),
+    "parse_log": ("caffe.cli.parse_log", "turn a training log into tables"),
+    "plot_training_log": ("caffe.cli.plot_training_log", "draw a chart of training logs"),
     "upgrade_net_proto_text": (
         "caffe.cli.upgrade:NET_TEXT",
         "bring a net prototxt to the current format",
@@ -136,19 +145,9 @@ def _complain(message: str, verbose: bool) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
-def upgrade_net_proto_text() -> int:
-    """Run as a program of its own, as in BVLC Caffe; so do the two below."""
-    return main(["upgrade_net_proto_text", *sys.argv[1:]])
-
-
-def upgrade_net_proto_binary() -> int:
-    """Run `caffe upgrade_net_proto_binary`."""
-    return main(["upgrade_net_proto_binary", *sys.argv[1:]])
-
-
-def upgrade_solver_proto_text() -> int:
-    """Run `caffe upgrade_solver_proto_text`."""
-    return main(["upgrade_solver_proto_text", *sys.argv[1:]])
+def program() -> int:
+    """Run the subcommand that this program is named after, as in BVLC Caffe."""
+    return main([Path(sys.argv[0]).stem, *sys.argv[1:]])
 
 
 if __name__ == "__main__":

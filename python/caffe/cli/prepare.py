@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from caffe import prepare
-from caffe.cli.common import no_arguments
+from caffe.cli.common import OVERWRITE, image_size, no_arguments
 from caffe.cli.flags import Flag, Flags, UsageError, parse
 from caffe.names import suggestion
 
 _SOURCE = Flag("source", "", "folder with the four idx files (.gz or not)")
-_OVERWRITE = Flag("overwrite", False, "replace what is there")
 USAGE = """caffe prepare WHAT FLAGS, where WHAT is
   fashion-mnist [-source FOLDER] [-out data/fashion_mnist] [-overwrite]
   idx           -source FOLDER -out FOLDER [-name mnist] [-overwrite]
@@ -68,14 +67,11 @@ def _idx(flags: Flags) -> None:
 
 def _images(flags: Flags) -> None:
     _needed(flags, "root", "list", "out")
-    height, width = flags.number("resize_height"), flags.number("resize_width")
-    if (height > 0) != (width > 0):
-        raise UsageError("give both -resize_height and -resize_width, or neither")
     count = prepare.images_to_lmdb(
         flags.text("root"),
         flags.text("list"),
         flags.text("out"),
-        size=(height, width) if height > 0 else None,
+        size=image_size(flags),
         gray=flags.on("gray"),
         shuffle_seed=flags.number("seed") if flags.on("shuffle") else None,
         overwrite=flags.on("overwrite"),
@@ -92,7 +88,7 @@ def _mean(flags: Flags) -> None:
 _TARGETS = {
     "fashion-mnist": _Target(
         _fashion_mnist,
-        (_SOURCE, Flag("out", "data/fashion_mnist", "folder of the databases"), _OVERWRITE),
+        (_SOURCE, Flag("out", "data/fashion_mnist", "folder of the databases"), OVERWRITE),
     ),
     "idx": _Target(
         _idx,
@@ -100,7 +96,7 @@ _TARGETS = {
             _SOURCE,
             Flag("out", "", "folder of the databases"),
             Flag("name", "mnist", "their names start with it"),
-            _OVERWRITE,
+            OVERWRITE,
         ),
     ),
     "images": _Target(
@@ -114,7 +110,7 @@ _TARGETS = {
             Flag("gray", False, "one channel"),
             Flag("shuffle", False, "shuffle the order"),
             Flag("seed", 1, "of the shuffle"),
-            _OVERWRITE,
+            OVERWRITE,
         ),
     ),
     "mean": _Target(

@@ -1,17 +1,9 @@
-"""Lists of image files with labels, one a line, and their conversion to LMDB."""
+"""Lists of image files with labels, one a line."""
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
-from PIL import Image
-
-from caffe.data.datum import array_to_datum, decode_image
-from caffe.data.lmdb_writer import LmdbWriter
 
 _MAX_INT32 = 2**31 - 1
 
@@ -52,72 +44,3 @@ def read_image_list(path: str | Path) -> list[Entry]:
     if not entries:
         raise ValueError(f"list of images '{path}' is empty")
     return entries
-
-
-def images_to_lmdb(
-    root: str | Path,
-    list_file: str | Path,
-    out: str | Path,
-    *,
-    size: tuple[int, int] | None = None,
-    gray: bool = False,
-    shuffle_seed: int | None = None,
-    overwrite: bool = False,
-) -> int:
-    """Decode the images that `list_file` names and write them to an LMDB at `out`.
-
-    Args:
-        root: folder that the paths are relative to.
-        list_file: see `read_image_list`.
-        out: folder of the database.
-        size: (height, width) to resize to; without it, all images must be of one size.
-        gray: one channel instead of three.
-        shuffle_seed: shuffle the order with this seed; None keeps it.
-        overwrite: replace a database that is there.
-
-    Returns:
-        The number of records.
-
-    Raises:
-        FileNotFoundError, FileExistsError: an input is missing, or the output is there already.
-        ValueError: a bad line, an unreadable image, or sizes that differ.
-    """
-    entries = read_image_list(list_file)
-    if shuffle_seed is not None:
-        random.Random(shuffle_seed).shuffle(entries)
-    first: tuple[int, ...] | None = None
-    with LmdbWriter(out, overwrite) as writer:
-        for i, entry in enumerate(entries):
-            where = f"{list_file}:{entry.line}: '{entry.path}'"
-            pixels = _load(Path(root) / entry.path, where, size, gray)
-            if first is None:
-                first = pixels.shape
-            elif pixels.shape != first:
-                raise ValueError(
-                    f"{where} is {pixels.shape[1]}x{pixels.shape[2]}, the first image "
-                    f"{first[1]}x{first[2]}; resize them to one size"
-                )
-            datum = array_to_datum(pixels, entry.label)
-            writer.put(
-                f"{i:08}_{entry.path}".encode(errors="surrogateescape")[:511],
-                datum.SerializeToString(),
-            )
-    return len(entries)
-
-
-def _load(
-    path: Path, where: str, size: tuple[int, int] | None, gray: bool
-) -> npt.NDArray[np.uint8]:
-    try:
-        pixels = decode_image(path.read_bytes(), force_color=not gray, force_gray=gray)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"{where} does not exist below the root folder") from error
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from error
-    if size is None or pixels.shape[1:] == size:
-        return pixels
-    channels = [
-        np.asarray(Image.fromarray(channel).resize((size[1], size[0]), Image.Resampling.BILINEAR))
-        for channel in pixels
-    ]
-    return np.stack(channels)
