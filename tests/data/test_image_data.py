@@ -67,6 +67,8 @@ def only_image(folder: Path, content: bytes | Image.Image, name="a.png", more=""
     "line",
     [
         "a.png 7",
+        "\ufeffa.png 7",  # the mark that Windows' editors begin files with
+        "next\x85line\u2028.png 7",
         "a.png\t7",
         "  a.png   7  ",
         "a.png 7\r",
@@ -87,9 +89,9 @@ def only_image(folder: Path, content: bytes | Image.Image, name="a.png", more=""
     ],
 )
 def test_lines_as_people_write_them(tmp_path, line):
-    name, label = line.strip().rsplit(maxsplit=1)
+    name, label = line.strip(" \t\r\ufeff").rsplit(maxsplit=1)
     save(tmp_path / name.lstrip("/"))
-    layer, top = build(ImageData, text(write_list(tmp_path, f"\n{line}\n\n")))
+    layer, top = build(ImageData, text(write_list(tmp_path, f"{line}\n\n")))
     pixels, labels = take(layer, top, 1)[0]
     np.testing.assert_array_equal(pixels[0], BGR)
     assert labels.tolist() == [int(label)]

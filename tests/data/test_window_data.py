@@ -99,7 +99,9 @@ def test_windows_are_sorted_by_overlap(source):
 def test_lines_as_people_write_them(source):
     content = source.read_text(encoding="utf-8")
     plain = WindowFile(source, 0.5, 0.5)
-    source.write_bytes(("\n" + content.replace("\n", "  \r\n").replace("2 0.5", "2\t0.5")).encode())
+    source.write_bytes(
+        ("\ufeff\n" + content.replace("\n", "  \r\n").replace("2 0.5", "2\t0.5")).encode()
+    )
     again = WindowFile(source, 0.5, 0.5)
     assert [image.path for image in again.images] == NAMES
     assert rows(again.foreground) == rows(plain.foreground)

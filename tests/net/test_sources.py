@@ -1,4 +1,4 @@
-"""Layers that read files, in small nets: all modes see the same data, and a resumed run goes on."""
+"""Sources of data in small nets: all modes see the same data, and a resumed run goes on."""
 
 from __future__ import annotations
 
@@ -92,22 +92,34 @@ def windows(folder: Path) -> str:
     )
 
 
+def memory(folder: Path) -> str:
+    return (
+        f'type: "MemoryData" memory_data_param {{ batch_size: {BATCH} channels: 3 '
+        f"height: {SIDE} width: {SIDE} }}"
+    )
+
+
 SOURCES: dict[str, Callable[[Path], str]] = {
     "LMDB": lmdb,
     "LevelDB": leveldb,
     "ImageData": image_files,
     "HDF5Data": hdf5,
     "WindowData": windows,
+    "MemoryData": memory,
 }
 
 
 def make(options: str, mode: str, seed: int, folder: Path) -> Solver:
     data = f'layer {{ name: "data" top: "data" top: "label" {options} }}'
-    return make_solver(
+    solver = make_solver(
         parse_net(data + LAYERS),
         f'random_seed: {seed} snapshot_prefix: "{folder / "s"}"',
         f"mode: {mode}",
     )
+    if "MemoryData" in options:
+        rows = (pixels()[:8] - np.float32(120)) / 100
+        solver.net.set_input_arrays(rows, np.arange(8) % CLASSES)
+    return solver
 
 
 def steps(solver: Solver, count: int) -> list[float]:

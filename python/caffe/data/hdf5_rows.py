@@ -111,7 +111,7 @@ def read_file_list(path: str | Path) -> list[tuple[Path, str]]:
         raise ValueError(
             f"'{path}' is an HDF5 file; needed is a text file that lists HDF5 files, one a line"
         )
-    lines = content.decode("utf-8", "surrogateescape").split("\n")
+    lines = content.decode("utf-8-sig", "surrogateescape").split("\n")
     files = [
         (Path(line.strip()), f"{path}:{number}")
         for number, line in enumerate(lines, 1)

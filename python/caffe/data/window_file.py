@@ -154,7 +154,7 @@ class _Lines:
 
     def __init__(self, path: str | Path) -> None:
         self._path = path
-        text = Path(path).read_bytes().decode("utf-8", "surrogateescape")
+        text = Path(path).read_bytes().decode("utf-8-sig", "surrogateescape")
         self._rest = self._filled(text)
         self._next = next(self._rest, None)
         self.number = 0  # of the line that was taken last
