@@ -50,16 +50,21 @@ double value_range(const T* src, uint64_t count) {
 
 constexpr uint64_t kProbes = 4099;  // values that are looked at first, all over the array
 
-// Whether the values, judged by some of them, are in the grid's range but for exceptions. If not, all
-// chunks would be lossless, and so had better be the stream, with a model of its own.
+// Whether at least half of the chunks, judged by some values, have no more values out of the grid's
+// range than they may. If not, the stream had better be lossless, with a model of its own.
 template <typename T>
 bool fits(const Grid<T>& grid, const T* src, uint64_t count) {
   const uint64_t stride = std::max<uint64_t>(count / kProbes, 1);
-  uint64_t probes = 0, misfits = 0;
-  for (uint64_t i = 0; i < count; i += stride, probes++) {
-    misfits += !(std::fabs(src[i] * grid.inverse) <= static_cast<T>(kCodeLimit));
+  uint64_t chunks = 0, misfitting = 0;
+  for (uint64_t begin = 0; begin < count; chunks++) {
+    const uint64_t end = std::min(begin + kMaxChunk / 2, count);
+    size_t probes = 0, misfits = 0;
+    for (; begin < end; begin += stride, probes++) {
+      misfits += !(std::fabs(src[begin] * grid.inverse) <= static_cast<T>(kCodeLimit));
+    }
+    misfitting += misfits > most_exceptions(probes);
   }
-  return misfits <= most_exceptions(probes);
+  return 2 * misfitting <= chunks;
 }
 
 template <typename T>
