@@ -104,6 +104,7 @@ LAYERS = {
     "Exp": Entry(f"{FUNCTIONS}#Exp", ("exp_param",)),
     "Filter": Entry(f"{PYTHON}/filter.py", (), (VECTOR, LABELS)),
     "Flatten": Entry(f"{CPP}/flatten.hpp", ("flatten_param",)),
+    "HDF5Data": Entry(f"{PYTHON}/hdf5_data.py", ("hdf5_data_param",), ()),
     "HDF5Output": Entry(f"{PYTHON}/hdf5_output.py", ("hdf5_output_param",), ()),
     "HingeLoss": Entry(f"{PYTHON}/hinge_loss.py", ("hinge_loss_param",), (VECTOR, LABELS)),
     "Im2col": Entry(
@@ -111,6 +112,7 @@ LAYERS = {
         ("convolution_param",),
         options=("convolution_param { kernel_size: 3 }",),
     ),
+    "ImageData": Entry(f"{PYTHON}/image_data.py", ("image_data_param", "transform_param"), ()),
     "InfogainLoss": Entry(
         f"{PYTHON}/infogain_loss.py",
         ("infogain_loss_param", "loss_param"),
@@ -200,6 +202,12 @@ LAYERS = {
     "TanH": Entry(f"{FUNCTIONS}#TanH", ("tanh_param",)),
     "Threshold": Entry(f"{FUNCTIONS}#Threshold", ("threshold_param",)),
     "Tile": Entry(f"{PYTHON}/tile.py", ("tile_param",), options=("tile_param { tiles: 2 }",)),
+    "WindowData": Entry(
+        f"{PYTHON}/window_data.py",
+        ("window_data_param", "transform_param"),
+        (),
+        more="python/caffe/data/window_file.py",
+    ),
 }
 
 HEAD = """\
@@ -354,6 +362,8 @@ def default(field: FieldDescriptor) -> str:
         return field.enum_type.values_by_number[field.default_value].name
     if isinstance(field.default_value, bool):
         return str(field.default_value).lower()
+    if isinstance(field.default_value, str):
+        return field.default_value
     return f"{field.default_value:g}"
 
 

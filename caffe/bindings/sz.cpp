@@ -28,8 +28,11 @@ E parse_name(const char* what, const std::string& name, const std::map<std::stri
 }
 
 sz::Isa parse_isa(const std::string& name) {
-  return parse_name<sz::Isa>(
-      "isa", name, {{"auto", sz::Isa::Auto}, {"scalar", sz::Isa::Scalar}, {"avx2", sz::Isa::Avx2}});
+  return parse_name<sz::Isa>("isa", name,
+                             {{"auto", sz::Isa::Auto},
+                              {"scalar", sz::Isa::Scalar},
+                              {"avx2", sz::Isa::Avx2},
+                              {"avx512", sz::Isa::Avx512}});
 }
 
 sz::Options make_options(double error_bound, bool keep_sign, const std::string& mode,

@@ -31,7 +31,7 @@ from caffe.layer_types.factory import make_layer
 from caffe.learning import LearnedBlob, Learning
 from caffe.memory_plan import LayerFacts, make_plan
 from caffe.names import suggestion
-from caffe.net_batches import forward_all, forward_backward_all, set_input_arrays
+from caffe.net_batches import add_datums, forward_all, forward_backward_all, set_input_arrays
 from caffe.net_views import ValueBlob, view_layer
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import read_net
@@ -318,6 +318,7 @@ class Net:
     forward_all = forward_all
     forward_backward_all = forward_backward_all
     set_input_arrays = set_input_arrays
+    add_datums = add_datums
 
     def before_forward(self, function: Callable[[int], None]) -> None:
         """Call `function` with the index of each layer before its forward pass."""

@@ -1,4 +1,4 @@
-"""Arrays of many batches: forward_all(), forward_backward_all() and set_input_arrays().
+"""Arrays of many batches: forward_all(), forward_backward_all(), set_input_arrays(), add_datums().
 
 Written as methods of Net, which takes them over.
 """
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from caffe.layer_types.base import PythonLayer
 from caffe.layer_types.memory_data import MemoryData
+from caffe.proto import caffe_pb2 as pb
 
 if TYPE_CHECKING:
     from caffe.net import Net
@@ -96,12 +97,29 @@ def set_input_arrays(self: Net, data: npt.ArrayLike, labels: npt.ArrayLike) -> N
     Raises:
         ValueError: no such layer, or shapes that do not fit it.
     """
-    for runtime in self.executor.layers:
+    _memory_data(self, "set_input_arrays").set_arrays(data, labels)
+
+
+def add_datums(self: Net, datums: Sequence[pb.Datum]) -> None:
+    """Let the net's MemoryData layer take its batches from these images, once transformed.
+
+    Args:
+        self: the net.
+        datums: images with labels, as many as a multiple of the layer's batch_size.
+
+    Raises:
+        ValueError: no such layer, damaged images, shapes that do not fit the layer, or datums that
+            were added before and that no pass has reached.
+    """
+    _memory_data(self, "add_datums").add_datums(datums)
+
+
+def _memory_data(net: Net, caller: str) -> MemoryData:
+    for runtime in net.executor.layers:
         runner = runtime.layer
         if isinstance(runner, PythonLayer) and isinstance(runner.layer, MemoryData):
-            runner.layer.set_arrays(data, labels)
-            return
-    raise ValueError("set_input_arrays() needs a layer of type MemoryData; the net has none")
+            return runner.layer
+    raise ValueError(f"{caller}() needs a layer of type MemoryData; the net has none")
 
 
 def _count(arrays: Mapping[str, npt.ArrayLike]) -> int | None:

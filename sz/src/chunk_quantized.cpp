@@ -110,7 +110,7 @@ size_t encode_quantized(const Coding<T>& coding, const T* src, uint64_t first, i
   const int steps = coding.model.layout.lattice_of(values).steps;
   const Blocks blocks = {static_cast<uint64_t>(values), static_cast<uint64_t>(steps), steps, first};
   size_t exceptions = 0;
-  const auto most = static_cast<size_t>(values / 16);
+  const size_t most = most_exceptions(static_cast<size_t>(values));
   if (!quantize_lanes(coding.kernels, *coding.grid, blocks, src, most, s, &exceptions)) return 0;
   s->out.resize(5 + exceptions * (4 + sizeof(T)) + coded_room(values));
   uint8_t* out = s->out.data();

@@ -1,4 +1,5 @@
 // Values to streams: a header, frequencies, a table of chunk sizes, and the chunks in order.
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -45,6 +46,20 @@ double value_range(const T* src, uint64_t count) {
   if (least > most) return 0;
   const double range = static_cast<double>(most) - static_cast<double>(least);
   return std::isfinite(range) ? range : std::numeric_limits<double>::max();
+}
+
+constexpr uint64_t kProbes = 4099;  // values that are looked at first, all over the array
+
+// Whether the values, judged by some of them, are in the grid's range but for exceptions. If not, all
+// chunks would be lossless, and so had better be the stream, with a model of its own.
+template <typename T>
+bool fits(const Grid<T>& grid, const T* src, uint64_t count) {
+  const uint64_t stride = std::max<uint64_t>(count / kProbes, 1);
+  uint64_t probes = 0, misfits = 0;
+  for (uint64_t i = 0; i < count; i += stride, probes++) {
+    misfits += !(std::fabs(src[i] * grid.inverse) <= static_cast<T>(kCodeLimit));
+  }
+  return misfits <= most_exceptions(probes);
 }
 
 template <typename T>
@@ -171,11 +186,12 @@ size_t compress_values(Context& context, const T* src, const std::vector<int64_t
   Header header = make_header(src, shape, options);
   const uint64_t count = header.layout.count;
   Grid<T> grid = {};
-  const bool lossless = needs_lossless<T>(header.error_bound);
-  if (!lossless)
+  const Grid<T>* used_grid = nullptr;
+  if (!needs_lossless<T>(header.error_bound)) {
     grid = make_grid<T>(header.error_bound, header.keep_sign, header.dither, header.seed);
-  header.step = static_cast<double>(grid.step);
-  const Grid<T>* used_grid = lossless ? nullptr : &grid;
+    if (fits(grid, src, count)) used_grid = &grid;
+  }
+  header.step = used_grid == nullptr ? 0 : static_cast<double>(grid.step);
 
   uint8_t description[kLargestDescription];
   size_t description_size = 0;

@@ -10,7 +10,11 @@
 
 namespace sz {
 
-constexpr int kMaxExceptions = kMaxChunk / 16;  // in a quantised chunk; more do not pay
+// More do not pay: a chunk is then lossless.
+constexpr size_t most_exceptions(size_t values) {
+  return values / 16;
+}
+constexpr size_t kMaxExceptions = most_exceptions(kMaxChunk);
 constexpr int kBlockValues = kLanes * kBlockSteps;
 
 struct Scratch {

@@ -140,10 +140,13 @@ struct Kernels {
 
 extern const Kernels kScalarKernels;
 #if defined(__x86_64__) || defined(_M_X64)
-#define SZ_HAS_AVX2 1
+#define SZ_HAS_WIDE_KERNELS 1
 extern const ValueKernels<float> kAvx2Float32;
 extern const ValueKernels<double> kAvx2Float64;
 extern const CoderKernels kAvx2Coder;
+extern const ValueKernels<float> kAvx512Float32;
+extern const ValueKernels<double> kAvx512Float64;
+extern const CoderKernels kAvx512Coder;
 #endif
 
 }  // namespace sz

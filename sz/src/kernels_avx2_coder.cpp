@@ -4,7 +4,7 @@
 
 #include "kernels.hpp"
 
-#ifdef SZ_HAS_AVX2
+#ifdef SZ_HAS_WIDE_KERNELS
 
 #include <immintrin.h>
 
@@ -70,22 +70,27 @@ struct Contexts {
   __m256i index;
 };
 
-// context_of() of 16 lanes. Sums that saturate are beyond every threshold and clamp.
+// |a - b|; at least 2^15 - 1 where it saturates, which is beyond every threshold.
+SZ_INLINE __m256i distance(__m256i a, __m256i b) {
+  return _mm256_abs_epi16(_mm256_subs_epi16(a, b));
+}
+
+// context_of() of 16 lanes, of any codes. The median of left, up and left + up - corner is left + up
+// less the corner, moved between them: that cannot overflow.
 SZ_INLINE Contexts contexts_of(const Neighbours& n, int lane) {
   const __m256i left = load256(n.left + lane), up = load256(n.up + lane);
   const __m256i corner = load256(n.up_left + lane), right = load256(n.up_right + lane);
-  const __m256i rise = _mm256_subs_epi16(up, corner);
-  const __m256i plane = _mm256_adds_epi16(left, rise);
-  const __m256i prediction = _mm256_max_epi16(_mm256_min_epi16(left, up),
-                                              _mm256_min_epi16(_mm256_max_epi16(left, up), plane));
-  const __m256i activity = _mm256_adds_epi16(
-      _mm256_abs_epi16(_mm256_subs_epi16(left, corner)),
-      _mm256_adds_epi16(_mm256_abs_epi16(rise), _mm256_abs_epi16(_mm256_subs_epi16(up, right))));
+  const __m256i least = _mm256_min_epi16(left, up), most = _mm256_max_epi16(left, up);
+  const __m256i between = _mm256_min_epi16(_mm256_max_epi16(corner, least), most);
+  const __m256i prediction = _mm256_sub_epi16(_mm256_add_epi16(left, up), between);
+  const __m256i activity = _mm256_adds_epu16(
+      distance(left, corner), _mm256_adds_epu16(distance(corner, up), distance(up, right)));
   // Levels times the width of a level: of small activities by a table, then the last threshold.
   const __m256i small = _mm256_min_epu16(activity, _mm256_set1_epi16(15));
-  const __m256i most = _mm256_set1_epi16(kThresholds[kLevels - 2] - 1);
+  const __m256i highest = _mm256_set1_epi16(kThresholds[kLevels - 2]);
   const __m256i last =
-      _mm256_and_si256(_mm256_cmpgt_epi16(activity, most), _mm256_set1_epi16(kLevelWidth));
+      _mm256_and_si256(_mm256_cmpeq_epi16(_mm256_min_epu16(activity, highest), highest),
+                       _mm256_set1_epi16(kLevelWidth));
   const __m256i level = _mm256_add_epi16(
       _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(load128(kSmallLevels.of)), small), last);
   const __m256i near = _mm256_min_epi16(_mm256_max_epi16(prediction, _mm256_set1_epi16(-kNearby)),
@@ -258,8 +263,9 @@ SZ_INLINE __m256i decode_vector(const uint32_t* slots, __m256i context, __m256i 
   __m256i next =
       _mm256_add_epi32(_mm256_mullo_epi32(frequency, _mm256_srli_epi32(x, kProbabilityBits)),
                        _mm256_srli_epi32(entry, 17));
-  const __m256i short_of =
-      _mm256_and_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32(kLeastState), next), active);
+  // Unsigned: the states of a malformed stream may be any.
+  const __m256i below = _mm256_min_epu32(next, _mm256_set1_epi32(kLeastState - 1));
+  const __m256i short_of = _mm256_and_si256(_mm256_cmpeq_epi32(below, next), active);
   const auto mask = static_cast<uint32_t>(_mm256_movemask_ps(as_floats(short_of)));
   const __m128i spread = _mm_shuffle_epi8(load128(*words), load128(kShuffles.spread[mask]));
   *words += 2 * _mm_popcnt_u32(mask);
@@ -336,4 +342,4 @@ const CoderKernels kAvx2Coder = {count_symbols, encode_lanes, decode_lanes};
 
 }  // namespace sz
 
-#endif  // SZ_HAS_AVX2
+#endif  // SZ_HAS_WIDE_KERNELS

@@ -4,7 +4,7 @@
 
 #include "kernels.hpp"
 
-#ifdef SZ_HAS_AVX2
+#ifdef SZ_HAS_WIDE_KERNELS
 
 #include <immintrin.h>
 
@@ -261,4 +261,4 @@ const ValueKernels<double> kAvx2Float64 = {quantize<double>, dequantize<double>,
 
 }  // namespace sz
 
-#endif  // SZ_HAS_AVX2
+#endif  // SZ_HAS_WIDE_KERNELS

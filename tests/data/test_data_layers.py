@@ -17,6 +17,7 @@ from caffe.data.datum import array_to_datum
 from caffe.data.lmdb_writer import LmdbWriter
 from caffe.layer_types.data import Data
 from caffe.layer_types.dummy_data import DummyData
+from caffe.layer_types.factory import make_layer
 from caffe.proto import caffe_pb2
 
 
@@ -130,16 +131,8 @@ def test_rand_skip_stays_within_its_range(database):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            'data_param { source: "x" batch_size: 4 }',
-            "no backend, so LEVELDB, which is not supported",
-        ),
-        (
-            'data_param { source: "x" batch_size: 4 backend: LEVELDB }',
-            "backend: LEVELDB which is not supported; make an LMDB and set backend: LMDB",
-        ),
         ("data_param { batch_size: 4 backend: LMDB }", "needs a source"),
-        ('data_param { source: "x" backend: LMDB }', "batch_size of 1 or more"),
+        ('data_param { source: "x" backend: LMDB }', "data_param needs a batch_size of 1 or more"),
     ],
 )
 def test_bad_options(text, message):
@@ -147,9 +140,10 @@ def test_bad_options(text, message):
         build(Data, text)
 
 
-def test_wrong_number_of_blobs(database):
-    with pytest.raises(ValueError, match="takes no bottoms and 1 or 2 tops"):
-        build(Data, data_text(database), tops=3)
+def test_wrong_number_of_blobs():
+    param = caffe_pb2.LayerParameter(type="Data", top=["a", "b", "c"])
+    with pytest.raises(ValueError, match="has 3 tops, needs 1 to 2"):
+        make_layer(param, caffe_pb2.TRAIN, 0)
 
 
 def test_crop_larger_than_the_images(database):
@@ -174,12 +168,12 @@ def image_bytes(*shape):
         (
             image_bytes(1, 5, 4),
             "",
-            "key 'b': the image is 1x5x4, the first record 1x4x4; store all",
+            "key 'b': the image is 1x5x4, the first of its batch 1x4x4; store all",
         ),
         (
             image_bytes(3, 4, 4),
             "",
-            "key 'b': the image is 3x4x4, the first record 1x4x4; set force_",
+            "key 'b': the image is 3x4x4, the first of its batch 1x4x4; set force_",
         ),
         (image_bytes(1, 3, 9), "crop_size: 4", "no side may be below crop_size 4"),
         (b"\xff\xff", "", "key 'b': the record is no Datum"),
@@ -198,6 +192,18 @@ def test_sizes_may_differ_with_a_crop(tmp_path):
     path = write(tmp_path / "db", {"a": image_bytes(1, 4, 4), "b": image_bytes(1, 9, 5)})
     layer, top = build(Data, data_text(path, transform="crop_size: 4"))
     assert take(layer, top, 1)[0][0].shape == (4, 1, 4, 4)
+    layer.close()
+
+
+def test_sizes_may_differ_between_batches(tmp_path):
+    sizes = [(1, 4, 4), (1, 4, 4), (1, 5, 3), (1, 5, 3)]
+    path = write(tmp_path / "db", {f"{i}": image_bytes(*size) for i, size in enumerate(sizes)})
+    layer, top = build(Data, data_text(path).replace("batch_size: 4", "batch_size: 2"))
+    assert top[0].shape == (2, 1, 4, 4)
+    for shape in ((2, 1, 4, 4), (2, 1, 5, 3), (2, 1, 4, 4)):
+        layer.reshape([], top)
+        layer.forward([], top)
+        assert top[0].shape == shape
     layer.close()
 
 

@@ -81,7 +81,12 @@ def test_cmyk_jpeg():
             "needs 9903520300447984150353281023",
         ),
         (caffe_pb2.Datum(encoded=True, data=b"no image"), "cannot decode"),
-        (caffe_pb2.Datum(encoded=True), "cannot decode"),
+        (caffe_pb2.Datum(encoded=True), "cannot decode an image of 0 bytes: it is empty"),
+        # Pillow raises NotImplementedError here
+        (
+            caffe_pb2.Datum(encoded=True, data=b"DDS \x7c\0\0\0" + bytes(120)),
+            "cannot decode the image of 128 bytes",
+        ),
         (
             caffe_pb2.Datum(encoded=True, data=encoded(Image.new("RGB", (90, 90)))[:60]),
             "cannot decode",

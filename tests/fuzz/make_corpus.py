@@ -55,7 +55,7 @@ def write_inputs(folder: Path) -> int:
         for flags in (0, 1, 2, 3, 4 | 16, 8, 8 | 3, 8 | 32):
             with np.errstate(invalid="ignore"):
                 values = array.astype(F64 if flags & 8 else F32)
-            for rest in ((0, 0, 0, 0), (136, 19, 15, 3), (130, 9, 0, 200)):
+            for rest in ((0, 0, 0, 0), (136, 19, 15, 3), (130, 9, 0, 20)):
                 choices = bytes([flags, *rest])
                 written += 1
                 (folder / f"{name}-{written:03}").write_bytes(choices + values.tobytes()[:4000])

@@ -18,7 +18,7 @@ void run(sz::Context& context, const Choices& choices, const uint8_t* bytes, siz
   if (!values.empty()) std::memcpy(values.data(), bytes, values.size() * sizeof(T));
   // Copies reach several chunks with short inputs.
   std::vector<T> data;
-  const size_t copies = std::min<size_t>(1 + choices.repeats, 1 + 150000 / (1 + values.size()));
+  const size_t copies = std::min<size_t>(1 + choices.repeats, 1 + 70000 / (1 + values.size()));
   for (size_t i = 0; i < copies; i++) data.insert(data.end(), values.begin(), values.end());
   const int64_t columns = 1 + choices.columns % 80, rows = 1 + choices.rows % 40;
   const int64_t outer = static_cast<int64_t>(data.size()) / (columns * rows);

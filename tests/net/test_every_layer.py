@@ -229,8 +229,8 @@ NETS = {
     "RNN": SEQUENCE.replace("KIND", "RNN"),
     "LSTMUnit": LSTM_UNIT,
 }
-#: Types whose nets need files or arrays: they have tests of their own, below or in tests/pycaffe.
-WITH_FILES = {"Data", "HDF5Output", "MemoryData"}
+#: Types whose nets need files or arrays: they have tests of their own, below or in test_sources.py.
+WITH_FILES = {"Data", "HDF5Data", "HDF5Output", "ImageData", "MemoryData", "WindowData"}
 
 #: Inputs that are not standard normal: name -> values of that shape.
 RULES: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] = {

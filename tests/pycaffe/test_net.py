@@ -353,5 +353,6 @@ def test_memory_data_warns_of_transforms(capsys) -> None:
     top = L.MemoryData(
         batch_size=2, channels=3, height=4, width=5, ntop=2, transform_param=dict(scale=2)
     )[0]
-    caffe.Net(top.to_proto(), caffe.TEST)
+    made = caffe.Net(top.to_proto(), caffe.TEST)
+    made.set_input_arrays(np.zeros((2, 3, 4, 5)), np.zeros(2))
     assert "arrays set by the user are not transformed" in capsys.readouterr().err

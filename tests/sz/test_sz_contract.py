@@ -379,3 +379,9 @@ def test_errors(call, error, words) -> None:
 
 def test_error_is_a_runtime_error() -> None:
     assert issubclass(sz.Error, RuntimeError)
+
+
+@pytest.mark.parametrize(("name", "bound"), [("saw", 1e-3), ("gaussian", 5e-5), ("any_bits", 1.0)])
+def test_bounds_too_tight_for_the_grid_cost_no_more_than_lossless(name: str, bound: float) -> None:
+    array = CASES[name]
+    assert len(sz.compress(array, bound)) <= len(sz.compress(array, 0.0))

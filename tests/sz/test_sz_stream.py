@@ -22,6 +22,7 @@ from caffe import _core, sz
 
 CASES = all_cases()
 BOUNDS = [0.0, 1e-3, 0.05, 0.5]
+WIDE = ["avx2", "avx512"]  # instruction sets beside the scalar code
 SHAPE_AT = 40  # where a header's shape begins
 MODELLED = 8  # the flag of streams with frequencies
 
@@ -38,15 +39,20 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
+def skip_unless_supported(isa: str) -> None:
+    if not _core.sz.supported(isa):
+        pytest.skip(f"this processor or build has no {isa}")
+
+
+@pytest.mark.parametrize("isa", WIDE)
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("name", CASES)
-def test_instruction_sets_agree(name: str, bound: float) -> None:
-    if not _core.sz.supported("avx2"):
-        pytest.skip("this processor has no AVX2")
-    scalar, avx2 = (streams(CASES[name], bound, isa=isa) for isa in ["scalar", "avx2"])
-    assert scalar == avx2
+def test_instruction_sets_agree(name: str, bound: float, isa: str) -> None:
+    skip_unless_supported(isa)
+    scalar, wide = (streams(CASES[name], bound, isa=i) for i in ["scalar", isa])
+    assert scalar == wide
     for stream in scalar:
-        a, b = (_core.sz.decompress(stream, isa=isa) for isa in ["scalar", "avx2"])
+        a, b = (_core.sz.decompress(stream, isa=i) for i in ["scalar", isa])
         assert same_bits(a, b)
 
 
@@ -56,17 +62,15 @@ def test_instruction_sets_agree(name: str, bound: float) -> None:
      (300, 1, 2), (31, 33), (5, 2047), (5, 2048), (5, 2049), (2, 45, 46), (3, 2, 1024)],
 )  # fmt: skip
 @pytest.mark.parametrize("dtype", [F32, F64])
-def test_instruction_sets_agree_on_shapes(shape: tuple[int, ...], dtype: type) -> None:
-    if not _core.sz.supported("avx2"):
-        pytest.skip("this processor has no AVX2")
+@pytest.mark.parametrize("isa", WIDE)
+def test_instruction_sets_agree_on_shapes(shape: tuple[int, ...], dtype: type, isa: str) -> None:
+    skip_unless_supported(isa)
     array = smooth((2, *shape) if len(shape) == 1 else shape, 1, 3).astype(dtype)
     for row_length in [0, 5, 16]:
-        scalar, avx2 = (
-            streams(array, 0.1, row_length=row_length, isa=isa) for isa in ["scalar", "avx2"]
-        )
-        assert scalar == avx2
+        scalar, wide = (streams(array, 0.1, row_length=row_length, isa=i) for i in ["scalar", isa])
+        assert scalar == wide
         for stream in scalar:
-            a, b = (_core.sz.decompress(stream, isa=isa) for isa in ["scalar", "avx2"])
+            a, b = (_core.sz.decompress(stream, isa=i) for i in ["scalar", isa])
             assert same_bits(a, b)
 
 
@@ -167,7 +171,7 @@ def test_the_worst_case_suffices_for_every_case() -> None:
 def test_statistics(name: str) -> None:
     array = CASES[name]
     reference = None
-    for isa in ["scalar", "avx2"] if _core.sz.supported("avx2") else ["scalar"]:
+    for isa in filter(_core.sz.supported, ["scalar", *WIDE]):
         for threads in [1, 2]:
             _, got = _core.sz.compress_with_statistics(array, 0.1, threads=threads, isa=isa)
             reference = reference or got

@@ -6,6 +6,7 @@ Arrays are C x H x W; colours are in the order blue, green, red.
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import NamedTuple, Union
 
 import numpy as np
@@ -61,12 +62,12 @@ def datum_record(
         return Record(pixels, (channels, height, width), datum.label)
     shape = (datum.channels, datum.height, datum.width)
     if min(shape) < 1:
-        raise ValueError(f"the record has shape {_times(shape)}, which holds nothing")
+        raise ValueError(f"the record has shape {times(shape)}, which holds nothing")
     count = shape[0] * shape[1] * shape[2]
     held = len(datum.data) or len(datum.float_data)
     if held != count:
         raise ValueError(
-            f"the record holds {held} values, its shape {_times(shape)} needs {count}"
+            f"the record holds {held} values, its shape {times(shape)} needs {count}"
             + ("; is it an encoded image that is not marked so?" if len(datum.data) else "")
         )
     if len(datum.data):
@@ -132,6 +133,8 @@ def decode_image(
     Raises:
         ValueError: no image, a damaged one, or both kinds are forced.
     """
+    if not content:
+        raise ValueError("cannot decode an image of 0 bytes: it is empty")
     try:
         with Image.open(io.BytesIO(content)) as image:
             image.load()
@@ -140,7 +143,7 @@ def decode_image(
         raise ValueError(
             f"cannot decode the image of {len(content)} bytes: no known format"
         ) from None
-    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+    except Exception as error:  # decoders raise of every kind on damaged files
         raise ValueError(f"cannot decode the image of {len(content)} bytes: {error}") from error
 
 
@@ -154,6 +157,7 @@ def image_array(
     """
     if force_color and force_gray:
         raise ValueError("force_color and force_gray exclude each other")
+    image.info.pop("transparency", None)  # Pillow would warn that it is lost
     gray = image.mode in ("1", "L", "LA", "La", "I", "F") or image.mode.startswith("I;16")
     if image.mode == "I" or image.mode.startswith("I;16"):
         # Pillow would clip 16 bits to 8; the upper 8 are what the picture shows.
@@ -165,5 +169,6 @@ def image_array(
     return np.ascontiguousarray(colours[:, :, ::-1].transpose(2, 0, 1))
 
 
-def _times(shape: tuple[int, ...]) -> str:
+def times(shape: Sequence[int]) -> str:
+    """Return a shape as text, such as 3x227x227."""
     return "x".join(str(size) for size in shape)

@@ -26,8 +26,9 @@ def read_image_list(path: str | Path) -> list[Entry]:
     if not Path(path).is_file():
         raise FileNotFoundError(f"list of images '{path}' does not exist")
     entries = []
-    text = Path(path).read_text(encoding="utf-8", errors="surrogateescape")
-    for number, line in enumerate(text.splitlines(), 1):
+    # Windows' editors begin files with a mark of UTF-8. Names may hold what splitlines() splits at.
+    text = Path(path).read_text(encoding="utf-8-sig", errors="surrogateescape")
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         parts = line.strip().rsplit(maxsplit=1)

@@ -1,47 +1,22 @@
-"""Reading LMDB databases in key order, round and round.
-
-One environment a database and process: LMDB forbids a second, and training and test nets often
-read the same one.
-"""
+"""Reading LMDB databases in key order, round and round."""
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import lmdb
+
+from caffe.data.shared_handles import SharedHandles
 
 _DATA_FILE = "data.mdb"
 _PAGE_COUNT_FROM = 1
 
 
-class _Environments:
-    """Open environments by path, counted."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._open: dict[Path, tuple[lmdb.Environment, int]] = {}
-
-    def acquire(self, path: Path) -> lmdb.Environment:
-        with self._lock:
-            environment, users = self._open.get(path, (None, 0))
-            if environment is None:
-                environment = lmdb.open(
-                    str(path), readonly=True, lock=False, create=False, subdir=path.is_dir()
-                )
-            self._open[path] = (environment, users + 1)
-            return environment
-
-    def release(self, path: Path) -> None:
-        with self._lock:
-            environment, users = self._open.pop(path)
-            if users > 1:
-                self._open[path] = (environment, users - 1)
-            else:
-                environment.close()
+def _open_environment(path: Path) -> lmdb.Environment:
+    return lmdb.open(str(path), readonly=True, lock=False, create=False, subdir=path.is_dir())
 
 
-_environments = _Environments()
+_environments = SharedHandles(_open_environment)
 
 
 class LmdbSource:
@@ -78,6 +53,10 @@ class LmdbSource:
             raise
         self._position = 0
         self._at: int | None = None  # record the cursor stands on
+
+    def __str__(self) -> str:
+        """Return what it is called in messages."""
+        return f"LMDB '{self.path}'"
 
     def __len__(self) -> int:
         """Return the number of records."""
@@ -176,8 +155,8 @@ def check_lmdb(path: Path) -> None:
         return
     if (path / "CURRENT").exists():
         raise ValueError(
-            f"'{path}' is a LevelDB, which is not supported; make it anew as an LMDB: "
-            f"{how_to_make(path)}"
+            f"'{path}' is a LevelDB, not an LMDB: set backend: LEVELDB to read it, or make it anew "
+            f"as an LMDB: {how_to_make(path)}"
         )
     raise ValueError(f"'{path}' is no LMDB: the folder has no {_DATA_FILE}; {how_to_make(path)}")
 

@@ -46,6 +46,7 @@ class Prefetcher(Generic[T]):
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self._queue: queue.Queue[tuple[T, int] | Exception] = queue.Queue(self._depth)
+        self._next: tuple[T, int] | None = None  # taken from the queue by peek()
 
     @property
     def position(self) -> int:
@@ -64,17 +65,29 @@ class Prefetcher(Generic[T]):
         Raises:
             Exception: whatever `produce` raised for this batch; the next call tries it again.
         """
+        batch, self._position = self._take()
+        self._next = None
+        return batch
+
+    def peek(self) -> T:
+        """Return the batch that the next `get` gives. Raises as `get` does."""
+        return self._take()[0]
+
+    def _take(self) -> tuple[T, int]:
+        if self._next is not None:
+            return self._next
         if self._thread is None:
             self._start()
         item = self._wait()
         if isinstance(item, Exception):
             self.close()
             raise item
-        batch, self._position = item
-        return batch
+        self._next = item
+        return item
 
     def close(self) -> None:
         """Stop the thread and discard what is ready. `get` starts it again."""
+        self._next = None
         if self._thread is None:
             return
         self._stop.set()

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from caffe import prototxt
 from caffe._core import data as core
-from caffe.data.datum import Pixels
+from caffe.data.datum import Pixels, times
 from caffe.file_kind import require_file
 from caffe.proto import caffe_pb2
 
@@ -120,8 +120,8 @@ class Transformer:
         if mean.shape == shape or mean.size == channels:
             return mean.ravel().tolist()
         raise ValueError(
-            f"the mean in '{self.param.mean_file}' has shape {_times(mean.shape)}, the images "
-            f"{_times(shape)}; compute it from these images (caffe prepare mean -source LMDB -out "
+            f"the mean in '{self.param.mean_file}' has shape {times(mean.shape)}, the images "
+            f"{times(shape)}; compute it from these images (caffe prepare mean -source LMDB -out "
             "FILE), or give a mean_value per channel instead"
         )
 
@@ -174,12 +174,8 @@ def blob_array(blob: caffe_pb2.BlobProto, name: str) -> npt.NDArray[np.float32]:
         count *= size
     if count != values.size or min(shape, default=1) < 0:
         raise ValueError(
-            f"'{name}' holds {values.size} values, its shape {_times(shape)} needs {count}"
+            f"'{name}' holds {values.size} values, its shape {times(shape)} needs {count}"
         )
     if len(shape) == 4 and shape[0] == 1:
         shape = shape[1:]
     return values.reshape(shape)
-
-
-def _times(shape: tuple[int, ...]) -> str:
-    return "x".join(str(size) for size in shape)

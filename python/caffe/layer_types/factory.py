@@ -29,9 +29,11 @@ PYTHON_TYPES = {
     "Embed": "embed",
     "EuclideanLoss": "euclidean_loss",
     "Filter": "filter",
+    "HDF5Data": "hdf5_data",
     "HDF5Output": "hdf5_output",
     "HingeLoss": "hinge_loss",
     "Im2col": "im2col",
+    "ImageData": "image_data",
     "InfogainLoss": "infogain_loss",
     "Input": "input",
     "LSTM": "lstm",
@@ -43,6 +45,7 @@ PYTHON_TYPES = {
     "SigmoidCrossEntropyLoss": "sigmoid_cross_entropy_loss",
     "Silence": "silence",
     "Tile": "tile",
+    "WindowData": "window_data",
 }
 #: Built-in layers that are made of C++ ones, on the core's own interface.
 COMPOSED_TYPES: dict[str, Callable[[pb.LayerParameter], LayerLike]] = {"SPP": SPP}

@@ -34,7 +34,7 @@ class ArgumentError : public Error {
 };
 
 // Which kernels to run. Auto takes the best this processor has; the others are for tests.
-enum class Isa { Auto, Scalar, Avx2 };
+enum class Isa { Auto, Scalar, Avx2, Avx512 };
 
 // True if kernels of this set are built in and this processor can run them.
 bool supported(Isa isa);

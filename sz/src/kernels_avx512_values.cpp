@@ -1,0 +1,276 @@
+// Quantising, restoring and adding up values, with AVX-512: a vector is one lane's part of a block.
+#include <cmath>
+#include <cstring>
+
+#include "kernels.hpp"
+
+#ifdef SZ_HAS_WIDE_KERNELS
+
+#include <immintrin.h>
+
+namespace sz {
+namespace {
+
+#include "avx512.inl"
+#include "portable_values.inl"
+
+static_assert(kBlockSteps == 16 && kLanes == 32);
+
+SZ_INLINE __m512 sign_bits() {
+  return _mm512_set1_ps(-0.0f);
+}
+
+// dither_of() of 16 values in a row.
+SZ_INLINE __m512 dither16(uint64_t first, uint32_t seed) {
+  const auto low = static_cast<uint32_t>(first);
+  if (low > 0xffffffffu - 15) {
+    float values[16];
+    for (uint64_t i = 0; i < 16; i++) values[i] = dither_of(first + i, seed);
+    return _mm512_loadu_ps(values);
+  }
+  const uint32_t key = static_cast<uint32_t>(first >> 32) * 0x9e3779b9u ^ seed;
+  __m512i h =
+      _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(low)),
+                       _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  h = _mm512_xor_si512(h, _mm512_set1_epi32(static_cast<int>(key)));
+  h = _mm512_mullo_epi32(_mm512_xor_si512(h, _mm512_srli_epi32(h, 16)),
+                         _mm512_set1_epi32(static_cast<int>(0x85ebca6bu)));
+  h = _mm512_mullo_epi32(_mm512_xor_si512(h, _mm512_srli_epi32(h, 13)),
+                         _mm512_set1_epi32(static_cast<int>(0xc2b2ae35u)));
+  h = _mm512_xor_si512(h, _mm512_srli_epi32(h, 16));
+  h = _mm512_sub_epi32(_mm512_srli_epi32(h, 8), _mm512_set1_epi32(1 << 23));
+  return _mm512_mul_ps(_mm512_cvtepi32_ps(h), _mm512_set1_ps(0x1p-24f));
+}
+
+template <bool kKeepSign, bool kDither>
+SZ_INLINE __m512 dequantize16(__m512i code, __m512 dither, __m512 step) {
+  if constexpr (!kKeepSign && !kDither) return _mm512_mul_ps(_mm512_cvtepi32_ps(code), step);
+  const __mmask16 nonzero = _mm512_test_epi32_mask(code, code);
+  if constexpr (!kKeepSign) {
+    const __mmask16 positive = _mm512_cmpgt_epi32_mask(code, _mm512_setzero_si512());
+    const __m512i base = _mm512_mask_sub_epi32(code, positive, code, _mm512_set1_epi32(1));
+    return _mm512_maskz_mul_ps(nonzero, _mm512_add_ps(_mm512_cvtepi32_ps(base), dither), step);
+  }
+  const __m512 q = _mm512_cvtepi32_ps(code);
+  const __m512 magnitude = _mm512_abs_ps(q);
+  __m512 y;
+  if constexpr (!kDither) {
+    y = _mm512_mul_ps(_mm512_sub_ps(magnitude, _mm512_set1_ps(0.5f)), step);
+  } else {
+    const __m512 base = _mm512_sub_ps(magnitude, _mm512_set1_ps(1.5f));
+    y = _mm512_mul_ps(_mm512_add_ps(base, dither), step);
+    const __m512 smallest = _mm512_set1_ps(Float<float>::kSmallest);
+    const __mmask16 inside = _mm512_cmp_ps_mask(magnitude, _mm512_set1_ps(1.0f), _CMP_NEQ_UQ);
+    const __mmask16 large = _mm512_mask_cmp_ps_mask(inside, y, smallest, _CMP_GT_OQ);
+    y = _mm512_mask_mov_ps(smallest, large, y);
+  }
+  return _mm512_maskz_or_ps(nonzero, y, _mm512_and_ps(q, sign_bits()));
+}
+
+// Codes of 16 values, 0 where they may not be used; `good` keeps its ones only where they may.
+template <bool kKeepSign, bool kDither>
+SZ_INLINE __m256i quantize16(__m512 x, __m512 dither, const Grid<float>& grid, __mmask16* good) {
+  const __m512i one = _mm512_set1_epi32(1);
+  const __m512 scaled = _mm512_mul_ps(x, _mm512_set1_ps(grid.inverse));
+  const __m512 size = _mm512_abs_ps(scaled);
+  __m512i code;
+  if constexpr (!kKeepSign && !kDither) {
+    code = _mm512_cvtps_epi32(scaled);
+  } else if constexpr (!kKeepSign) {
+    code = _mm512_cvtps_epi32(_mm512_sub_ps(scaled, dither));
+    const __mmask16 up = _mm512_cmpge_epi32_mask(code, _mm512_setzero_si512());
+    code = _mm512_mask_add_epi32(code, up, code, one);
+  } else {
+    __m512i magnitude;
+    if constexpr (!kDither) {
+      magnitude = _mm512_cvt_roundps_epi32(size, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+      magnitude = _mm512_max_epi32(magnitude, one);
+    } else {
+      const __m512 moved = _mm512_add_ps(size, _mm512_set1_ps(0.5f));
+      magnitude = _mm512_cvtps_epi32(_mm512_sub_ps(moved, dither));
+      magnitude = _mm512_add_epi32(_mm512_max_epi32(magnitude, _mm512_setzero_si512()), one);
+    }
+    const __mmask16 negative = _mm512_movepi32_mask(_mm512_castps_si512(x));
+    code = _mm512_mask_sub_epi32(magnitude, negative, _mm512_setzero_si512(), magnitude);
+  }
+  const __m512 y = dequantize16<kKeepSign, kDither>(code, dither, _mm512_set1_ps(grid.step));
+  const __mmask16 zero = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_EQ_OQ);
+  const __mmask16 in_range =
+      _mm512_cmp_ps_mask(size, _mm512_set1_ps(static_cast<float>(kCodeLimit)), _CMP_LE_OQ);
+  const __mmask16 in_bound = _mm512_mask_cmp_ps_mask(in_range, _mm512_abs_ps(_mm512_sub_ps(x, y)),
+                                                     _mm512_set1_ps(grid.threshold), _CMP_LE_OQ);
+  *good = _kand_mask16(*good, _kor_mask16(zero, in_bound));
+  return _mm512_maskz_cvtepi32_epi16(_kandn_mask16(zero, in_bound), code);
+}
+
+// Four rows of 8 words, `stride` words apart.
+SZ_INLINE __m512i load_rows(const int16_t* src, size_t stride) {
+  __m512i rows = _mm512_castsi128_si512(load128(src));
+  rows = _mm512_inserti32x4(rows, load128(src + stride), 1);
+  rows = _mm512_inserti32x4(rows, load128(src + 2 * stride), 2);
+  return _mm512_inserti32x4(rows, load128(src + 3 * stride), 3);
+}
+
+// Transposes four squares of 8 x 8 words side by side: word j of a quarter of a[i] becomes word i of
+// that quarter of a[j].
+SZ_INLINE void transpose_quarters(__m512i* a) {
+  __m512i b[8];
+  for (int i = 0; i < 4; i++) {
+    b[i] = _mm512_unpacklo_epi16(a[2 * i], a[2 * i + 1]);
+    b[i + 4] = _mm512_unpackhi_epi16(a[2 * i], a[2 * i + 1]);
+  }
+  __m512i c[8];
+  for (int i = 0; i < 4; i++) {
+    c[2 * i] = _mm512_unpacklo_epi32(b[2 * i], b[2 * i + 1]);
+    c[2 * i + 1] = _mm512_unpackhi_epi32(b[2 * i], b[2 * i + 1]);
+  }
+  // c: columns 0 1, 2 3 of rows 0-3; of rows 4-7; columns 4 5, 6 7 of rows 0-3; of rows 4-7.
+  for (int i = 0; i < 4; i++) {
+    const int from = i / 2 * 4 + i % 2;
+    a[2 * i] = _mm512_unpacklo_epi64(c[from], c[from + 2]);
+    a[2 * i + 1] = _mm512_unpackhi_epi64(c[from], c[from + 2]);
+  }
+}
+
+// rows[lane][t] to codes[t * kLanes + lane].
+SZ_INLINE void to_steps(const int16_t (*rows)[kBlockSteps], int16_t* codes) {
+  for (int half = 0; half < 2; half++) {
+    __m512i a[8];
+    for (int i = 0; i < 8; i++) a[i] = load_rows(rows[i] + 8 * half, 8 * kBlockSteps);
+    transpose_quarters(a);
+    for (int t = 0; t < 8; t++) store512(codes + (8 * half + t) * kLanes, a[t]);
+  }
+}
+
+// Where to_lanes() leaves a lane.
+constexpr int row_of(int lane) {
+  return lane % 8 * 4 + lane / 8;
+}
+
+// codes[t * kLanes + lane] to rows[row_of(lane)][t].
+SZ_INLINE void to_lanes(const int16_t* codes, int16_t (*rows)[kBlockSteps]) {
+  __m512i early[8], late[8];  // of the steps
+  for (int t = 0; t < 8; t++) {
+    early[t] = load512(codes + t * kLanes);
+    late[t] = load512(codes + (t + 8) * kLanes);
+  }
+  transpose_quarters(early);
+  transpose_quarters(late);
+  const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+  const __m512i last = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+  for (int i = 0; i < 8; i++) {
+    store512(rows[row_of(i)], _mm512_permutex2var_epi64(early[i], first, late[i]));
+    store512(rows[row_of(i + 16)], _mm512_permutex2var_epi64(early[i], last, late[i]));
+  }
+}
+
+// Values from here that are fetched early: hardware does not follow so many lanes.
+constexpr int kAhead = 4 * kBlockSteps;
+
+template <bool kKeepSign, bool kDither>
+bool quantize_block(const Block<const float>& block, const Grid<float>& grid, int16_t* codes) {
+  __mmask16 good = 0xffff;
+  __m512 dither = _mm512_setzero_ps();
+  alignas(64) int16_t rows[kLanes][kBlockSteps];
+  for (int lane = 0; lane < kLanes; lane++) {
+    const float* src = block.values + lane * block.stride;
+    _mm_prefetch(reinterpret_cast<const char*>(src + kAhead), _MM_HINT_T0);
+    if constexpr (kDither) {
+      dither = dither16(block.first + static_cast<uint64_t>(lane) * block.index_stride, grid.seed);
+    }
+    store256(rows[lane], quantize16<kKeepSign, kDither>(_mm512_loadu_ps(src), dither, grid, &good));
+  }
+  to_steps(rows, codes);
+  return good == 0xffff;
+}
+
+bool quantize_floats(const Block<const float>& block, const Grid<float>& grid, int16_t* codes) {
+  if (grid.dither) {
+    return grid.keep_sign ? quantize_block<true, true>(block, grid, codes)
+                          : quantize_block<false, true>(block, grid, codes);
+  }
+  return grid.keep_sign ? quantize_block<true, false>(block, grid, codes)
+                        : quantize_block<false, false>(block, grid, codes);
+}
+
+template <bool kKeepSign, bool kDither>
+void dequantize_block(const int16_t* codes, const Grid<float>& grid, const Block<float>& block) {
+  const __m512 step = _mm512_set1_ps(grid.step);
+  __m512 dither = _mm512_setzero_ps();
+  alignas(64) int16_t rows[kLanes][kBlockSteps];
+  to_lanes(codes, rows);
+  for (int lane = 0; lane < kLanes; lane++) {
+    if constexpr (kDither) {
+      dither = dither16(block.first + static_cast<uint64_t>(lane) * block.index_stride, grid.seed);
+    }
+    const __m512i code = _mm512_cvtepi16_epi32(load256(rows[row_of(lane)]));
+    _mm512_storeu_ps(block.values + lane * block.stride,
+                     dequantize16<kKeepSign, kDither>(code, dither, step));
+  }
+}
+
+void dequantize_floats(const int16_t* codes, const Grid<float>& grid, const Block<float>& block) {
+  if (grid.dither) {
+    grid.keep_sign ? dequantize_block<true, true>(codes, grid, block)
+                   : dequantize_block<false, true>(codes, grid, block);
+  } else {
+    grid.keep_sign ? dequantize_block<true, false>(codes, grid, block)
+                   : dequantize_block<false, false>(codes, grid, block);
+  }
+}
+
+// --- statistics ---
+
+struct VectorSums {
+  __m512d sum, squares;
+  __m256 min, max;
+
+  explicit VectorSums(const LaneSums<float>& s)
+      : sum(_mm512_loadu_pd(s.sum)),
+        squares(_mm512_loadu_pd(s.squares)),
+        min(_mm256_loadu_ps(s.min)),
+        max(_mm256_loadu_ps(s.max)) {}
+
+  void store(LaneSums<float>* s) const {
+    _mm512_storeu_pd(s->sum, sum);
+    _mm512_storeu_pd(s->squares, squares);
+    _mm256_storeu_ps(s->min, min);
+    _mm256_storeu_ps(s->max, max);
+  }
+};
+
+void accumulate_floats(const float* src, size_t count, LaneSums<float>* sums) {
+  constexpr int kNotFinite = 0x99;  // NaNs of both kinds and infinities of both signs
+  VectorSums v(*sums);
+  uint64_t nonzeros = 0;
+  size_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const __m256 x = _mm256_loadu_ps(src + i);
+    if (_mm256_fpclass_ps_mask(x, kNotFinite) != 0) {
+      v.store(sums);
+      for (size_t lane = 0; lane < 8; lane++) accumulate_one(src[i + lane], lane, sums);
+      v = VectorSums(*sums);
+      continue;
+    }
+    const __mmask8 nonzero = _mm256_cmp_ps_mask(x, _mm256_setzero_ps(), _CMP_NEQ_UQ);
+    nonzeros += static_cast<uint64_t>(_mm_popcnt_u32(nonzero));
+    const __m512d wide = _mm512_cvtps_pd(x);
+    v.sum = _mm512_add_pd(v.sum, wide);
+    v.squares = _mm512_add_pd(v.squares, _mm512_mul_pd(wide, wide));
+    v.min = _mm256_min_ps(x, v.min);
+    v.max = _mm256_max_ps(x, v.max);
+  }
+  v.store(sums);
+  sums->nonzeros += nonzeros;
+  for (; i < count; i++) accumulate_one(src[i], i % 8, sums);
+}
+
+}  // namespace
+
+const ValueKernels<float> kAvx512Float32 = {quantize_floats, dequantize_floats, accumulate_floats};
+const ValueKernels<double> kAvx512Float64 = {quantize<double>, dequantize<double>,
+                                             accumulate<double>};
+
+}  // namespace sz
+
+#endif  // SZ_HAS_WIDE_KERNELS
