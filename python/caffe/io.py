@@ -17,7 +17,7 @@ from caffe import log
 from caffe.data.datum import array_to_datum, datum_to_array
 from caffe.file_kind import require_file
 from caffe.names import suggestion
-from caffe.proto import caffe_pb2 as pb
+from caffe.proto import caffe_pb2
 from caffe.resample import resize_axis
 from caffe.stored_blob import blob_to_array
 
@@ -42,27 +42,29 @@ _LUMINANCE = np.array([0.2125, 0.7154, 0.0721], dtype=np.float32)  # of R, G, B:
 # -- messages --------------------------------------------------------------------------------------
 
 
-def blobproto_to_array(blob: pb.BlobProto, return_diff: bool = False) -> FloatArray:
+def blobproto_to_array(blob: caffe_pb2.BlobProto, return_diff: bool = False) -> FloatArray:
     """Return a blob's values, or its gradient, in the blob's shape.
 
     Raises ValueError where their number does not fit the shape.
     """
     if not return_diff:
         return blob_to_array(blob)
-    turned = pb.BlobProto()
+    turned = caffe_pb2.BlobProto()
     turned.CopyFrom(blob)
     del turned.data[:], turned.double_data[:]
     turned.data.extend(blob.double_diff or blob.diff)
     return blob_to_array(turned)
 
 
-def array_to_blobproto(arr: npt.ArrayLike, diff: npt.ArrayLike | None = None) -> pb.BlobProto:
+def array_to_blobproto(
+    arr: npt.ArrayLike, diff: npt.ArrayLike | None = None
+) -> caffe_pb2.BlobProto:
     """Return a blob of the shape and values of `arr`, with a gradient if one is given.
 
     Raises ValueError for a gradient of another shape.
     """
     array = np.asarray(arr, dtype=np.float32)
-    blob = pb.BlobProto()
+    blob = caffe_pb2.BlobProto()
     blob.shape.dim.extend(array.shape)
     blob.data.extend(array.ravel().tolist())
     if diff is not None:
@@ -75,7 +77,7 @@ def array_to_blobproto(arr: npt.ArrayLike, diff: npt.ArrayLike | None = None) ->
 
 def arraylist_to_blobprotovector_str(arraylist: Iterable[npt.ArrayLike]) -> bytes:
     """Return arrays as the bytes of a BlobProtoVector."""
-    vector = pb.BlobProtoVector()
+    vector = caffe_pb2.BlobProtoVector()
     vector.blobs.extend(array_to_blobproto(array) for array in arraylist)
     return vector.SerializeToString()
 
@@ -85,7 +87,7 @@ def blobprotovector_str_to_arraylist(str: bytes) -> list[FloatArray]:
 
     Raises DecodeError for other bytes, ValueError where values do not fit a shape.
     """
-    vector = pb.BlobProtoVector.FromString(str)
+    vector = caffe_pb2.BlobProtoVector.FromString(str)
     return [blob_to_array(blob) for blob in vector.blobs]
 
 

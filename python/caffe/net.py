@@ -147,12 +147,13 @@ class Net:
             merged.MergeFrom(node.param.compression_param)
         return merged
 
-    def replan(self, compression: pb.CompressionParameter) -> None:
+    def replan(self, compression: pb.CompressionParameter, *, forward_only: bool = False) -> None:
         """Let a solver's net go on with other compression; what it kept is released.
 
         Raises ValueError where it keeps a blob that does not exist.
         """
         self._settings.compression = compression
+        self._settings.forward_only = forward_only
         for runtime in self._runtime:
             runtime.facts.compression.CopyFrom(self._compression_of(runtime.node))
         self._executor.release_all()

@@ -129,11 +129,12 @@ class Solver:
         return Net.from_param(net, state, settings)
 
     def _make_test_net(self, net: pb.NetParameter, state: pb.NetState) -> Net:
+        # In mode NONE every blob stays readable, as in Caffe; else it is let go after its last use.
+        compression = self.param.compression_param
+        forward_only = compression.mode != Compression.NONE
+        keep = compression.keep if forward_only else ()
         settings = Settings(
-            Compression(keep=self.param.compression_param.keep),
-            self.seed,
-            saves=False,
-            forward_only=True,
+            Compression(keep=keep), self.seed, saves=False, forward_only=forward_only
         )
         return Net.from_param(net, state, settings)
 

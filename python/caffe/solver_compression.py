@@ -177,6 +177,10 @@ class SolverCompression(Mapping[str, ValueCompression]):
             solver.param.compression_param.CopyFrom(old)
             solver.net.replan(old)
             raise
+        releases = new.mode != pb.CompressionParameter.NONE
+        for net in solver.test_nets:
+            kept = pb.CompressionParameter(keep=new.keep if releases else ())
+            net.replan(kept, forward_only=releases)
         solver.schedule.interval = new.interval
         if any(getattr(old, name) != getattr(new, name) for name in _RESETTING):
             solver.bounds.reset()

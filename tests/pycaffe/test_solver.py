@@ -176,3 +176,31 @@ def test_callbacks(tmp_path) -> None:
     solver.add_callback(lambda: seen.append("start"), lambda: seen.append("gradients"))
     solver.step(2)
     assert seen == ["start", "gradients"] * 2
+
+
+def test_blobs_of_test_nets_stay_readable(tmp_path) -> None:
+    """Loops of one's own read what the test net computed, and go on from the middle."""
+    solver = caffe.SGDSolver(param(tmp_path))
+    solver.step(2)
+    test = solver.test_nets[0]
+    loss = float(test.forward()["loss"])
+    scores = test.blobs["ip"].data.astype(np.float64)
+    expected = np.mean(np.log(np.exp(scores).sum(axis=1)) - scores[:, 0])
+    assert loss == pytest.approx(expected, rel=1e-4)
+    assert float(test.forward(start="conv")["loss"]) == loss
+
+
+def test_under_compression_test_nets_let_go(tmp_path) -> None:
+    solver = caffe.SGDSolver(param(tmp_path))
+    for mode in ("LOSSLESS", "NONE", "LOSSLESS"):
+        solver.compression.set(mode=mode)
+        solver.step(1)
+        solver.test_nets[0].forward()
+        if mode == "NONE":
+            assert solver.test_nets[0].blobs["ip"].data.shape == (5, 4)
+        else:
+            with pytest.raises(caffe.Error, match="is not in memory any more"):
+                _ = solver.test_nets[0].blobs["ip"].data
+    solver.compression.set(keep=["ip"])
+    solver.test_nets[0].forward()
+    assert solver.test_nets[0].blobs["ip"].data.shape == (5, 4)
