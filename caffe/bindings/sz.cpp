@@ -1,4 +1,4 @@
-// caffe._core.sz: the compressor on NumPy arrays. The public Python API is caffe/sz.py.
+// caffe._core.sz: the compressor on NumPy arrays. The public Python API is caffe.sz.
 #include "sz/sz.hpp"
 
 #include <pybind11/numpy.h>

@@ -24,19 +24,17 @@ size_t encode_chunk(const Coding<T>& coding, const T* src, uint64_t first, int v
 }
 
 template <typename T>
-bool decode_chunk(const Coding<T>& coding, const uint8_t* src, size_t size, uint64_t first, T* dst,
-                  int values, Scratch* scratch) {
-  if (size == 0) return false;
-  switch (src[0]) {
+bool decode_chunk(const Coding<T>& coding, const EncodedChunk<T>& chunk, Scratch* scratch) {
+  if (chunk.size == 0) return false;
+  switch (chunk.src[0]) {
     case kRawChunk:
-      if (size - 1 != static_cast<size_t>(values) * sizeof(T)) return false;
-      std::memcpy(dst, src + 1, size - 1);
+      if (chunk.size - 1 != static_cast<size_t>(chunk.values) * sizeof(T)) return false;
+      std::memcpy(chunk.dst, chunk.src + 1, chunk.size - 1);
       return true;
     case kLosslessChunk:
-      return decode_lossless(coding, src + 1, size - 1, dst, values, scratch);
+      return decode_lossless(coding, chunk, scratch);
     case kQuantizedChunk:
-      return coding.grid != nullptr &&
-             decode_quantized(coding, src + 1, size - 1, first, dst, values, scratch);
+      return coding.grid != nullptr && decode_quantized(coding, chunk, scratch);
     default:
       return false;
   }
@@ -46,9 +44,7 @@ template size_t encode_raw(const float*, int, Scratch*);
 template size_t encode_raw(const double*, int, Scratch*);
 template size_t encode_chunk(const Coding<float>&, const float*, uint64_t, int, Scratch*);
 template size_t encode_chunk(const Coding<double>&, const double*, uint64_t, int, Scratch*);
-template bool decode_chunk(const Coding<float>&, const uint8_t*, size_t, uint64_t, float*, int,
-                           Scratch*);
-template bool decode_chunk(const Coding<double>&, const uint8_t*, size_t, uint64_t, double*, int,
-                           Scratch*);
+template bool decode_chunk(const Coding<float>&, const EncodedChunk<float>&, Scratch*);
+template bool decode_chunk(const Coding<double>&, const EncodedChunk<double>&, Scratch*);
 
 }  // namespace sz

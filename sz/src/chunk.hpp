@@ -29,25 +29,32 @@ template <typename T>
 size_t encode_chunk(const Coding<T>& coding, const T* src, uint64_t first, int values,
                     Scratch* scratch);
 
-// False if the chunk is malformed. kPadding readable bytes must follow src[size - 1].
+// An encoded chunk and where it belongs. kPadding readable bytes must follow src[size - 1].
 template <typename T>
-bool decode_chunk(const Coding<T>& coding, const uint8_t* src, size_t size, uint64_t first, T* dst,
-                  int values, Scratch* scratch);
+struct EncodedChunk {
+  const uint8_t* src;
+  size_t size;
+  uint64_t first;  // index of its first value in the array
+  T* dst;
+  int values;
+};
 
-// The modes. The encoders return 0 if the mode does not pay; the decoders start after the mode.
+// False if the chunk is malformed.
+template <typename T>
+bool decode_chunk(const Coding<T>& coding, const EncodedChunk<T>& chunk, Scratch* scratch);
+
+// The modes. The encoders return 0 if the mode does not pay.
 template <typename T>
 size_t encode_quantized(const Coding<T>& coding, const T* src, uint64_t first, int values,
                         Scratch* scratch);
 template <typename T>
-bool decode_quantized(const Coding<T>& coding, const uint8_t* src, size_t size, uint64_t first,
-                      T* dst, int values, Scratch* scratch);
+bool decode_quantized(const Coding<T>& coding, const EncodedChunk<T>& chunk, Scratch* scratch);
 template <typename T>
 size_t encode_raw(const T* src, int values, Scratch* scratch);
 template <typename T>
 size_t encode_lossless(const Coding<T>& coding, const T* src, int values, Scratch* scratch);
 template <typename T>
-bool decode_lossless(const Coding<T>& coding, const uint8_t* src, size_t size, T* dst, int values,
-                     Scratch* scratch);
+bool decode_lossless(const Coding<T>& coding, const EncodedChunk<T>& chunk, Scratch* scratch);
 
 // Samples for fit_model() of what the modes would code.
 template <typename T>

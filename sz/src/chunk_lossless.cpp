@@ -110,17 +110,20 @@ size_t encode_lossless(const Coding<T>& coding, const T* src, int values, Scratc
 }
 
 template <typename T>
-bool decode_lossless(const Coding<T>& coding, const uint8_t* src, size_t size, T* dst, int values,
-                     Scratch* s) {
+bool decode_lossless(const Coding<T>& coding, const EncodedChunk<T>& chunk, Scratch* s) {
   using Bits = typename Float<T>::Bits;
-  Reader reader = {src, src + size};
+  const int values = chunk.values;
+  Reader reader = {chunk.src + 1, chunk.src + chunk.size};
   uint8_t dropped = 0;
   uint32_t words = 0;
   if (!reader.read(&dropped) || !reader.read(&words) || dropped > kRestBytes<T>) return false;
   const auto bytes = static_cast<size_t>(kRestBytes<T> - dropped);
   const uint8_t* rest = reader.take(size_t{words} * bytes);
   if (rest == nullptr) return false;
-  if (!read_codes(coding.kernels, coding.model, reader.next, reader.end, values, s)) return false;
+  Decoding decoding = {};
+  decoding.codes = s->codes;
+  if (!open_codes(reader.next, reader.end, &decoding)) return false;
+  if (!read_codes(coding.kernels, coding.model, values, &decoding)) return false;
   const int steps = coding.model.layout.lattice_of(values).steps;
   const Blocks blocks = {static_cast<uint64_t>(values), static_cast<uint64_t>(steps), steps, 0};
   const Bits kept = bytes == 0 ? 0 : ~Bits{0} >> (8 * (sizeof(Bits) - bytes));
@@ -137,7 +140,7 @@ bool decode_lossless(const Coding<T>& coding, const uint8_t* src, size_t size, T
           rest += bytes;
           if (!join_word<T>(code, dropped == kRestBytes<T> ? 0 : stored, &bits)) return false;
         }
-        std::memcpy(dst + static_cast<size_t>(lane * steps + step) + t, &bits, sizeof(bits));
+        std::memcpy(chunk.dst + static_cast<size_t>(lane * steps + step) + t, &bits, sizeof(bits));
       }
     }
   }
@@ -148,8 +151,7 @@ template void sample_lossless(const float*, const Blocks&, Scratch*);
 template void sample_lossless(const double*, const Blocks&, Scratch*);
 template size_t encode_lossless(const Coding<float>&, const float*, int, Scratch*);
 template size_t encode_lossless(const Coding<double>&, const double*, int, Scratch*);
-template bool decode_lossless(const Coding<float>&, const uint8_t*, size_t, float*, int, Scratch*);
-template bool decode_lossless(const Coding<double>&, const uint8_t*, size_t, double*, int,
-                              Scratch*);
+template bool decode_lossless(const Coding<float>&, const EncodedChunk<float>&, Scratch*);
+template bool decode_lossless(const Coding<double>&, const EncodedChunk<double>&, Scratch*);
 
 }  // namespace sz

@@ -51,6 +51,51 @@ bool quantize_lanes(const Kernels& kernels, const Grid<T>& grid, const Blocks& b
   return true;
 }
 
+// --- decoder ---
+
+struct Exceptions {
+  const uint8_t* at;
+  const uint8_t* values;
+  uint32_t count;
+};
+
+template <typename T>
+bool open_exceptions(Reader* reader, Exceptions* exceptions) {
+  if (!reader->read(&exceptions->count)) return false;
+  exceptions->at = reader->take(size_t{exceptions->count} * 4);
+  exceptions->values = reader->take(size_t{exceptions->count} * sizeof(T));
+  return exceptions->at != nullptr && exceptions->values != nullptr;
+}
+
+template <typename T>
+bool apply_exceptions(const Exceptions& exceptions, T* dst, int values) {
+  for (size_t i = 0; i < exceptions.count; i++) {
+    const auto index = load<uint32_t>(exceptions.at + 4 * i);
+    if (index >= static_cast<uint32_t>(values)) return false;
+    dst[index] = load<T>(exceptions.values + sizeof(T) * i);
+  }
+  return true;
+}
+
+template <typename T>
+void restore(const Coding<T>& coding, const int16_t* codes, const EncodedChunk<T>& chunk,
+             Scratch* s) {
+  const int steps = coding.model.layout.lattice_of(chunk.values).steps;
+  const Blocks blocks = {static_cast<uint64_t>(chunk.values), static_cast<uint64_t>(steps), steps,
+                         chunk.first};
+  const ValueKernels<T>& kernels = kernels_of<T>(coding.kernels);
+  T* const buffer = reinterpret_cast<T*>(s->block);
+  for (int step = 0; step < steps; step += kBlockSteps) {
+    const int16_t* here = codes + step * kLanes;
+    if (blocks.inside(step)) {
+      kernels.dequantize(here, *coding.grid, blocks.direct(chunk.dst, step));
+    } else {
+      kernels.dequantize(here, *coding.grid, blocks.buffered(buffer, step));
+      scatter(blocks, buffer, step, chunk.dst);
+    }
+  }
+}
+
 }  // namespace
 
 template <typename T>
@@ -79,34 +124,16 @@ size_t encode_quantized(const Coding<T>& coding, const T* src, uint64_t first, i
 }
 
 template <typename T>
-bool decode_quantized(const Coding<T>& coding, const uint8_t* src, size_t size, uint64_t first,
-                      T* dst, int values, Scratch* s) {
-  Reader reader = {src, src + size};
-  uint32_t exceptions = 0;
-  if (!reader.read(&exceptions)) return false;
-  const uint8_t* at = reader.take(size_t{exceptions} * 4);
-  const uint8_t* exact = reader.take(size_t{exceptions} * sizeof(T));
-  if (at == nullptr || exact == nullptr) return false;
-  if (!read_codes(coding.kernels, coding.model, reader.next, reader.end, values, s)) return false;
-  const int steps = coding.model.layout.lattice_of(values).steps;
-  const Blocks blocks = {static_cast<uint64_t>(values), static_cast<uint64_t>(steps), steps, first};
-  const ValueKernels<T>& kernels = kernels_of<T>(coding.kernels);
-  T* const buffer = reinterpret_cast<T*>(s->block);
-  for (int step = 0; step < steps; step += kBlockSteps) {
-    const int16_t* codes = s->codes + step * kLanes;
-    if (blocks.inside(step)) {
-      kernels.dequantize(codes, *coding.grid, blocks.direct(dst, step));
-    } else {
-      kernels.dequantize(codes, *coding.grid, blocks.buffered(buffer, step));
-      scatter(blocks, buffer, step, dst);
-    }
-  }
-  for (uint32_t i = 0; i < exceptions; i++) {
-    const auto index = load<uint32_t>(at + 4 * size_t{i});
-    if (index >= static_cast<uint32_t>(values)) return false;
-    dst[index] = load<T>(exact + sizeof(T) * size_t{i});
-  }
-  return true;
+bool decode_quantized(const Coding<T>& coding, const EncodedChunk<T>& chunk, Scratch* s) {
+  Reader reader = {chunk.src + 1, chunk.src + chunk.size};
+  Exceptions exceptions = {};
+  Decoding decoding = {};
+  decoding.codes = s->codes;
+  if (!open_exceptions<T>(&reader, &exceptions)) return false;
+  if (!open_codes(reader.next, reader.end, &decoding)) return false;
+  if (!read_codes(coding.kernels, coding.model, chunk.values, &decoding)) return false;
+  restore(coding, s->codes, chunk, s);
+  return apply_exceptions(exceptions, chunk.dst, chunk.values);
 }
 
 template void sample_quantized(const Kernels&, const Grid<float>&, const float*, const Blocks&,
@@ -115,9 +142,7 @@ template void sample_quantized(const Kernels&, const Grid<double>&, const double
                                Scratch*);
 template size_t encode_quantized(const Coding<float>&, const float*, uint64_t, int, Scratch*);
 template size_t encode_quantized(const Coding<double>&, const double*, uint64_t, int, Scratch*);
-template bool decode_quantized(const Coding<float>&, const uint8_t*, size_t, uint64_t, float*, int,
-                               Scratch*);
-template bool decode_quantized(const Coding<double>&, const uint8_t*, size_t, uint64_t, double*,
-                               int, Scratch*);
+template bool decode_quantized(const Coding<float>&, const EncodedChunk<float>&, Scratch*);
+template bool decode_quantized(const Coding<double>&, const EncodedChunk<double>&, Scratch*);
 
 }  // namespace sz

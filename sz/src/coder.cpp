@@ -40,21 +40,22 @@ uint8_t* write_codes(const Kernels& kernels, const Model& model, int values, Scr
   return out + (raw_end - raw.at);
 }
 
-bool read_codes(const Kernels& kernels, const Model& model, const uint8_t* src, const uint8_t* end,
-                int values, Scratch* s) {
+bool open_codes(const uint8_t* src, const uint8_t* end, Decoding* chunk) {
   if (static_cast<size_t>(end - src) < kCoderHeader) return false;
   const uint8_t skip = src[0];
   const size_t count = load<uint32_t>(src + 1);
-  uint32_t states[kLanes];
-  std::memcpy(states, src + 5, sizeof(states));
+  std::memcpy(chunk->states, src + 5, sizeof(chunk->states));
   src += kCoderHeader;
   if (skip > 7 || count > static_cast<size_t>(end - src) / 2) return false;
-  const uint8_t* const raw_begin = src + 2 * count;
-  RawReader raw = {raw_begin, skip, 8 * static_cast<uint64_t>(end - raw_begin)};
-  if (raw.position > raw.end) return false;
-  return kernels.coder.decode(s->codes, model.layout.lattice_of(values),
-                              model.layout.lanes_of(values), model.decoder, states, src,
-                              src + 2 * count, &raw);
+  chunk->words = src;
+  chunk->words_end = src + 2 * count;
+  chunk->raw = {chunk->words_end, skip, 8 * static_cast<uint64_t>(end - chunk->words_end)};
+  return chunk->raw.position <= chunk->raw.end;
+}
+
+bool read_codes(const Kernels& kernels, const Model& model, int values, Decoding* chunk) {
+  return kernels.coder.decode(chunk, model.layout.lattice_of(values), model.layout.lanes_of(values),
+                              model.decoder);
 }
 
 }  // namespace sz

@@ -20,9 +20,11 @@ constexpr size_t coded_room(int values) {
 uint8_t* write_codes(const Kernels& kernels, const Model& model, int values, Scratch* scratch,
                      uint8_t* out);
 
-// Fills the codes in scratch from [src, end), which must be followed by kPadding readable bytes.
-// False if they are malformed.
-bool read_codes(const Kernels& kernels, const Model& model, const uint8_t* src, const uint8_t* end,
-                int values, Scratch* scratch);
+// Finds the parts of the codes in [src, end), which must be followed by kPadding readable bytes.
+// False if they are not there.
+bool open_codes(const uint8_t* src, const uint8_t* end, Decoding* chunk);
+
+// Decodes a chunk of `values` values into its codes. False if it is malformed.
+bool read_codes(const Kernels& kernels, const Model& model, int values, Decoding* chunk);
 
 }  // namespace sz

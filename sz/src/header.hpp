@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "frequencies.hpp"
@@ -39,6 +40,9 @@ struct Sections {
   size_t table;
   size_t chunks;
 };
+
+template <typename T>
+constexpr Type kTypeOf = std::is_same_v<T, float> ? Type::Float32 : Type::Float64;
 
 // Number of values of a shape. Throws ArgumentError on a negative axis, too many axes or overflow.
 uint64_t count_values(const std::vector<int64_t>& shape);

@@ -15,8 +15,8 @@ namespace sz {
 constexpr int kLanes = 32;
 constexpr int kMaxSteps = 4096;
 constexpr int kMaxChunk = kLanes * kMaxSteps;  // values
-constexpr int kBlockSteps =
-    16;                       // quantised and restored together; codes have room for whole blocks
+// Steps that are quantised and restored together; codes have room for whole blocks.
+constexpr int kBlockSteps = 16;
 constexpr int kPadding = 64;  // bytes a kernel may read past the end of the coded words
 // |x| / step above this is stored as an exception. Whatever the dither, |code| is then at most 16382:
 // differences of two codes, and the symbols of their residuals, fit 16 bits.
@@ -87,6 +87,15 @@ struct RawReader {
   uint64_t end;
 };
 
+// A coded chunk, as far as it is decoded. kPadding bytes after the words can be read.
+struct Decoding {
+  int16_t* codes;
+  uint32_t states[kLanes];
+  const uint8_t* words;
+  const uint8_t* words_end;
+  RawReader raw;
+};
+
 // Statistics of one chunk by lanes: value i goes to lane i % 8, so that every instruction set
 // adds in the same order.
 template <typename T>
@@ -118,9 +127,9 @@ struct CoderKernels {
                       const uint32_t* symbols, uint32_t* states, uint16_t* words_end,
                       RawWriter* raw);
   // The way back. `slots` has symbol | frequency << 6 | (slot - start) << 17 by context and slot.
-  // False if the words or raw bits end early or states do not come back to kLeastState.
-  bool (*decode)(int16_t* codes, const Lattice& lattice, const Lanes& lanes, const uint32_t* slots,
-                 uint32_t* states, const uint8_t* words, const uint8_t* words_end, RawReader* raw);
+  // False if the words or raw bits end early or the states do not come back to kLeastState.
+  bool (*decode)(Decoding* chunk, const Lattice& lattice, const Lanes& lanes,
+                 const uint32_t* slots);
 };
 
 struct Kernels {

@@ -288,11 +288,40 @@ void fix_codes(int16_t* here, const Neighbours& neighbours, uint32_t lanes, cons
   }
 }
 
-bool decode_lanes(int16_t* codes, const Lattice& lattice, const Lanes& lanes, const uint32_t* slots,
-                  uint32_t* states, const uint8_t* words, const uint8_t* words_end,
-                  RawReader* raw) {
+// Decodes one step of a chunk.
+SZ_INLINE void decode_step(Decoding* chunk, const Walker& at, const uint32_t* slots,
+                           const __m256i* active, __m256i* state) {
+  int16_t* here = chunk->codes + at.step * kLanes;
+  const Neighbours neighbours = at.neighbours(chunk->codes);
+  __m256i symbols[kHalves], large[kHalves];
+  for (int half = 0; half < kHalves; half++) {
+    const Contexts context = contexts_of(neighbours, 16 * half);
+    const __m256i low = decode_vector(slots, low_words(&context.index, 0), active[2 * half],
+                                      &state[2 * half], &chunk->words);
+    const __m256i high = decode_vector(slots, low_words(&context.index, 1), active[2 * half + 1],
+                                       &state[2 * half + 1], &chunk->words);
+    const __m256i on =
+        _mm256_permute4x64_epi64(_mm256_packs_epi32(active[2 * half], active[2 * half + 1]), 0xd8);
+    const __m256i symbol =
+        _mm256_and_si256(on, _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xd8));
+    const __m256i folded = _mm256_sub_epi16(symbol, _mm256_set1_epi16(1));
+    const __m256i odd =
+        _mm256_sub_epi16(_mm256_setzero_si256(), _mm256_and_si256(folded, _mm256_set1_epi16(1)));
+    const __m256i residual = _mm256_xor_si256(_mm256_srli_epi16(folded, 1), odd);
+    const __m256i zero = _mm256_cmpeq_epi16(symbol, _mm256_setzero_si256());
+    store256(here + 16 * half,
+             _mm256_andnot_si256(zero, _mm256_add_epi16(context.prediction, residual)));
+    symbols[half] = symbol;
+    large[half] = _mm256_subs_epu16(symbol, _mm256_set1_epi16(kDirect));
+  }
+  const uint32_t fix = nonzero_words(large[0], large[1]);
+  if (fix != 0) fix_codes(here, neighbours, fix, symbols, &chunk->raw);
+}
+
+bool decode_lanes(Decoding* chunk, const Lattice& lattice, const Lanes& lanes,
+                  const uint32_t* slots) {
   __m256i state[kVectors], active[kVectors];
-  for (int v = 0; v < kVectors; v++) state[v] = load256(states + 8 * v);
+  for (int v = 0; v < kVectors; v++) state[v] = load256(chunk->states + 8 * v);
   int active_count = active_lanes(lanes, 0);
   fill_active(active_count, active);
   for (Walker at = Walker::at_start(lattice); at.step < lattice.steps; at.next()) {
@@ -300,35 +329,11 @@ bool decode_lanes(int16_t* codes, const Lattice& lattice, const Lanes& lanes, co
       active_count = active_lanes(lanes, at.step);
       fill_active(active_count, active);
     }
-    int16_t* here = codes + at.step * kLanes;
-    const Neighbours neighbours = at.neighbours(codes);
-    __m256i symbols[kHalves], large[kHalves];
-    for (int half = 0; half < kHalves; half++) {
-      const Contexts context = contexts_of(neighbours, 16 * half);
-      const __m256i low = decode_vector(slots, low_words(&context.index, 0), active[2 * half],
-                                        &state[2 * half], &words);
-      const __m256i high = decode_vector(slots, low_words(&context.index, 1), active[2 * half + 1],
-                                         &state[2 * half + 1], &words);
-      const __m256i on = _mm256_permute4x64_epi64(
-          _mm256_packs_epi32(active[2 * half], active[2 * half + 1]), 0xd8);
-      const __m256i symbol =
-          _mm256_and_si256(on, _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xd8));
-      const __m256i folded = _mm256_sub_epi16(symbol, _mm256_set1_epi16(1));
-      const __m256i odd =
-          _mm256_sub_epi16(_mm256_setzero_si256(), _mm256_and_si256(folded, _mm256_set1_epi16(1)));
-      const __m256i residual = _mm256_xor_si256(_mm256_srli_epi16(folded, 1), odd);
-      const __m256i zero = _mm256_cmpeq_epi16(symbol, _mm256_setzero_si256());
-      store256(here + 16 * half,
-               _mm256_andnot_si256(zero, _mm256_add_epi16(context.prediction, residual)));
-      symbols[half] = symbol;
-      large[half] = _mm256_subs_epu16(symbol, _mm256_set1_epi16(kDirect));
-    }
-    const uint32_t fix = nonzero_words(large[0], large[1]);
-    if (fix != 0) fix_codes(here, neighbours, fix, symbols, raw);
-    if (words > words_end) return false;
+    decode_step(chunk, at, slots, active, state);
+    if (chunk->words > chunk->words_end) return false;
   }
-  for (int v = 0; v < kVectors; v++) store256(states + 8 * v, state[v]);
-  return words == words_end && raw->position == raw->end && all_at_start(states);
+  for (int v = 0; v < kVectors; v++) store256(chunk->states + 8 * v, state[v]);
+  return is_complete(*chunk);
 }
 
 }  // namespace

@@ -236,15 +236,15 @@ void fix_codes(int16_t* here, const Neighbours& neighbours, uint32_t lanes, __m5
   }
 }
 
-bool decode_lanes(int16_t* codes, const Lattice& lattice, const Lanes& lanes, const uint32_t* slots,
-                  uint32_t* states, const uint8_t* words, const uint8_t* words_end,
-                  RawReader* raw) {
+bool decode_lanes(Decoding* chunk, const Lattice& lattice, const Lanes& lanes,
+                  const uint32_t* slots) {
+  const uint8_t* words = chunk->words;
   __m512i state[kVectors];
-  for (int v = 0; v < kVectors; v++) state[v] = load512(states + 16 * v);
+  for (int v = 0; v < kVectors; v++) state[v] = load512(chunk->states + 16 * v);
   for (Walker at = Walker::at_start(lattice); at.step < lattice.steps; at.next()) {
     const __mmask32 active = first_lanes(active_lanes(lanes, at.step));
-    int16_t* here = codes + at.step * kLanes;
-    const Neighbours neighbours = at.neighbours(codes);
+    int16_t* here = chunk->codes + at.step * kLanes;
+    const Neighbours neighbours = at.neighbours(chunk->codes);
     const Contexts context = contexts_of(neighbours);
     const __m512i low = decode_vector(slots, _mm512_castsi512_si256(context.index),
                                       lanes_of(active, 0), &state[0], &words);
@@ -258,11 +258,12 @@ bool decode_lanes(int16_t* codes, const Lattice& lattice, const Lanes& lanes, co
     const __m512i below = _mm512_maskz_sub_epi16(nonzero, context.prediction, half);
     store512(here, _mm512_mask_add_epi16(below, above, context.prediction, half));
     const uint32_t fix = _mm512_mask_cmpgt_epu16_mask(active, symbol, _mm512_set1_epi16(kDirect));
-    if (fix != 0) fix_codes(here, neighbours, fix, symbol, raw);
-    if (words > words_end) return false;
+    if (fix != 0) fix_codes(here, neighbours, fix, symbol, &chunk->raw);
+    if (words > chunk->words_end) return false;
   }
-  for (int v = 0; v < kVectors; v++) store512(states + 16 * v, state[v]);
-  return words == words_end && raw->position == raw->end && all_at_start(states);
+  chunk->words = words;
+  for (int v = 0; v < kVectors; v++) store512(chunk->states + 16 * v, state[v]);
+  return is_complete(*chunk);
 }
 
 }  // namespace

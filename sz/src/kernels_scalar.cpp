@@ -41,31 +41,31 @@ uint16_t* encode(const int16_t* codes, const Lattice& lattice, const Lanes& lane
   return words;
 }
 
-bool decode(int16_t* codes, const Lattice& lattice, const Lanes& lanes, const uint32_t* slots,
-            uint32_t* states, const uint8_t* words, const uint8_t* words_end, RawReader* raw) {
+bool decode(Decoding* chunk, const Lattice& lattice, const Lanes& lanes, const uint32_t* slots) {
   for (Walker at = Walker::at_start(lattice); at.step < lattice.steps; at.next()) {
-    const Neighbours neighbours = at.neighbours(codes);
+    const Neighbours neighbours = at.neighbours(chunk->codes);
+    int16_t* here = chunk->codes + at.step * kLanes;
     const int active = active_lanes(lanes, at.step);
     for (int lane = 0; lane < active; lane++) {
       const Context context = context_of(neighbours, lane);
-      uint32_t x = states[lane];
+      uint32_t x = chunk->states[lane];
       const uint32_t entry =
           slots[(context.index << kProbabilityBits) + (x & (kProbabilityOne - 1))];
       x = (entry >> 6 & 0x7ff) * (x >> kProbabilityBits) + (entry >> 17);
       if (x < kLeastState) {
-        if (words == words_end) return false;
+        if (chunk->words == chunk->words_end) return false;
         uint16_t word;
-        std::memcpy(&word, words, 2);
-        words += 2;
+        std::memcpy(&word, chunk->words, 2);
+        chunk->words += 2;
         x = x << 16 | word;
       }
-      states[lane] = x;
-      codes[at.step * kLanes + lane] =
-          static_cast<int16_t>(code_of(static_cast<int>(entry & 63), context.prediction, raw));
+      chunk->states[lane] = x;
+      const int code = code_of(static_cast<int>(entry & 63), context.prediction, &chunk->raw);
+      here[lane] = static_cast<int16_t>(code);
     }
-    for (int lane = active; lane < kLanes; lane++) codes[at.step * kLanes + lane] = 0;
+    for (int lane = active; lane < kLanes; lane++) here[lane] = 0;
   }
-  return words == words_end && raw->position == raw->end && all_at_start(states);
+  return is_complete(*chunk);
 }
 
 constexpr ValueKernels<float> kFloat32 = {quantize<float>, dequantize<float>, accumulate<float>};

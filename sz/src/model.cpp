@@ -10,8 +10,8 @@ constexpr int kTrialSteps = 256;  // of the sample that chooses the neighbourhoo
 constexpr int kLeastSteps = 512;  // of the sample that the frequencies are fitted to ...
 constexpr int kMostSteps = 2048;
 constexpr int kSampledShare = 16;  // ... which is one value in so many, between these limits
-constexpr int kPieceSteps = 512;  // samples are taken in pieces of about so many,
-constexpr int kPieceRows = 8;     // so many rows where a plane is larger: most have one above
+constexpr int kPieceSteps = 512;   // samples are taken in pieces of about so many,
+constexpr int kPieceRows = 8;      // so many rows where a plane is larger: most have one above
 
 // `pieces` times a chunk with gaps between its lanes. Piece i begins at value i * piece_stride.
 struct Sample {

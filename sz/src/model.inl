@@ -152,9 +152,9 @@ uint32_t entry_of(int code, const Context& context, const uint32_t* symbols, Raw
 }
 
 // Decoding ends where encoding began.
-bool all_at_start(const uint32_t* states) {
+bool is_complete(const Decoding& chunk) {
   for (int lane = 0; lane < kLanes; lane++) {
-    if (states[lane] != kLeastState) return false;
+    if (chunk.states[lane] != kLeastState) return false;
   }
-  return true;
+  return chunk.words == chunk.words_end && chunk.raw.position == chunk.raw.end;
 }

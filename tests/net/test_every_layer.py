@@ -15,7 +15,7 @@ from nets import make_solver, parameters
 
 import caffe
 from caffe.data.lmdb_writer import LmdbWriter
-from caffe.layers.parameters import parameter_fillers
+from caffe.layer_types.parameters import parameter_fillers
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import parse_net
 from caffe.solver import Solver

@@ -7,8 +7,8 @@ activations that training keeps for its backward pass. Arrays with many exact ze
     >>> restored = sz.decompress(stream)       # abs(array - restored) <= 1e-3 everywhere
 
 What is kept besides the bound: zeros stay zero, NaN and infinities keep their bits, and with
-``keep_sign`` so does the sign of every value. The format is described in sz/FORMAT.md. The same from
-a shell: ``python -m caffe.sz``.
+``keep_sign`` so does the sign of every value. The format is described in sz/FORMAT.md. The same
+from a shell: ``python -m caffe.sz``.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def compress(
         mode: unit of ``error_bound``: "abs" is the values' own, "rel" the difference of the largest
             and the smallest finite value.
         keep_sign: no non-zero value becomes zero or changes its sign.
-        dither: a seed, 0 to 2^32 - 1, for subtractive dither: the errors of non-zero values are then
-            uniform in the bound and independent of the values. None rounds to the nearest.
+        dither: a seed, 0 to 2^32 - 1, for subtractive dither: the errors of non-zero values are
+            then uniform in the bound and independent of the values. None rounds to the nearest.
         row_length: how many values are in a row, for prediction; None takes the last axis.
         checksum: add 4 bytes a chunk by which `decompress` finds damage.
         threads: threads to use; 0 leaves it to OpenMP. The bytes do not depend on it.
@@ -112,7 +112,8 @@ def decompress(data: Buffer, *, out: NDArray[Any] | None = None, threads: int = 
 
     Args:
         data: a stream from `compress`, in any contiguous bytes-like object.
-        out: a writable C-contiguous array of the stream's dtype and shape to restore into and return.
+        out: a writable C-contiguous array of the stream's dtype and shape to restore into and
+            return.
         threads: threads to use; 0 leaves it to OpenMP.
 
     Raises:

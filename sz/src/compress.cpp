@@ -1,12 +1,8 @@
-// Whole streams: a header, frequencies, a table of chunk sizes, and the chunks in order.
+// Values to streams: a header, frequencies, a table of chunk sizes, and the chunks in order.
 #include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include "blocks.hpp"
 #include "bytes.hpp"
@@ -18,34 +14,13 @@
 #include "quantizer.hpp"
 #include "statistics.hpp"
 #include "sz/sz.hpp"
+#include "threads.hpp"
 
 namespace sz {
 namespace {
 
 // A model costs more than it saves below.
 constexpr uint64_t kFewestModelled = 64;
-
-// Threads that are worth starting for this many chunks.
-int useful_threads(int asked, uint64_t chunks) {
-#ifdef _OPENMP
-  const int most = asked > 0 ? asked : omp_get_max_threads();
-#else
-  const int most = asked > 0 ? 1 : 1;
-#endif
-  if (chunks < static_cast<uint64_t>(most)) return chunks > 0 ? static_cast<int>(chunks) : 1;
-  return most;
-}
-
-int this_thread() {
-#ifdef _OPENMP
-  return omp_get_thread_num();
-#else
-  return 0;
-#endif
-}
-
-template <typename T>
-constexpr Type kTypeOf = std::is_same_v<T, float> ? Type::Float32 : Type::Float64;
 
 void check_options(const Options& options) {
   if (!(options.error_bound >= 0) || std::isinf(options.error_bound)) {
@@ -238,104 +213,6 @@ size_t compress_values(Context& context, const T* src, const std::vector<int64_t
   return chunks_at + job.used;
 }
 
-// Decodes chunk `index` where it lies in the input; copies it first where the end is too near for
-// kernels that read ahead.
-template <typename T>
-bool decode_one(const Coding<T>& coding, const uint8_t* src, size_t size, bool near_end,
-                uint64_t first, T* dst, int values, Scratch* scratch) {
-  if (near_end) {
-    scratch->out.resize(size + kPadding);
-    std::memcpy(scratch->out.data(), src, size);
-    src = scratch->out.data();
-  }
-  return decode_chunk(coding, src, size, first, dst, values, scratch);
-}
-
-void list_offsets(const uint8_t* src, const Sections& sections, std::vector<size_t>* offsets) {
-  const uint64_t chunks = sections.header.layout.chunks();
-  offsets->resize(chunks + 1);
-  (*offsets)[0] = sections.chunks;
-  for (uint64_t i = 0; i < chunks; i++) {
-    const uint8_t* entry = src + sections.table + i * sections.header.entry_bytes();
-    (*offsets)[i + 1] = (*offsets)[i] + load<uint32_t>(entry);
-  }
-}
-
-template <typename T>
-void check_request(const Header& header, uint64_t first, uint64_t count) {
-  if (header.type != kTypeOf<T>) {
-    throw ArgumentError(std::string("sz: type: the stream holds ") +
-                        (header.type == Type::Float32 ? "float32" : "float64") + " values");
-  }
-  if (first > header.layout.count || count > header.layout.count - first) {
-    throw ArgumentError("sz: range: values " + std::to_string(first) + " to " +
-                        std::to_string(first + count) + " of a stream that holds " +
-                        std::to_string(header.layout.count));
-  }
-}
-
-template <typename T>
-void decompress_values(Context& context, const uint8_t* src, size_t size, const Sections& sections,
-                       uint64_t first, uint64_t count, T* dst, int threads, Isa isa) {
-  const Kernels& kernels = kernels_for(isa);
-  const Header& header = sections.header;
-  const Layout& layout = header.layout;
-  check_request<T>(header, first, count);
-  if (count == 0) return;
-  Context::Impl& impl = context.impl();
-  Grid<T> grid = {};
-  grid.step = static_cast<T>(header.step);
-  grid.keep_sign = header.keep_sign;
-  grid.dither = header.dither;
-  grid.seed = header.seed;
-  impl.model.layout = layout;
-  if (header.modelled) impl.model.set_decoder(sections.frequencies);
-  const Coding<T> coding = {kernels, impl.model, grid.step > 0 ? &grid : nullptr};
-  std::vector<size_t>& offsets = impl.offsets;
-  list_offsets(src, sections, &offsets);
-  const uint64_t begin = first / layout.chunk_values();
-  const uint64_t end = (first + count - 1) / layout.chunk_values() + 1;
-  const int team = useful_threads(threads, end - begin);
-  impl.reserve_threads(team);
-  std::atomic<int64_t> bad{-1};
-#pragma omp parallel for schedule(dynamic, 1) num_threads(team) if (team > 1)
-  for (uint64_t chunk = begin; chunk < end; chunk++) {
-    if (bad >= 0) continue;
-    Scratch* scratch = impl.scratch[static_cast<size_t>(this_thread())].get();
-    const uint64_t at = chunk * layout.chunk_values();
-    const int values = layout.values_of(chunk);
-    const uint8_t* bytes = src + offsets[chunk];
-    const size_t chunk_size = offsets[chunk + 1] - offsets[chunk];
-    const bool whole = at >= first && at + static_cast<uint64_t>(values) <= first + count;
-    std::vector<T> part(whole ? 0 : static_cast<size_t>(values));
-    bool good = header.modelled || (chunk_size > 0 && bytes[0] == kRawChunk);
-    if (good && header.checksum) {
-      good = checksum_of(bytes, chunk_size) == load<uint32_t>(src + sections.table + chunk * 8 + 4);
-    }
-    good = good && decode_one(coding, bytes, chunk_size, size - offsets[chunk + 1] < kPadding, at,
-                              whole ? dst + (at - first) : part.data(), values, scratch);
-    if (!good) {
-      bad = static_cast<int64_t>(chunk);
-    } else if (!whole) {
-      const uint64_t from = std::max(at, first);
-      const uint64_t to = std::min(at + static_cast<uint64_t>(values), first + count);
-      std::memcpy(dst + (from - first), part.data() + (from - at), (to - from) * sizeof(T));
-    }
-  }
-  if (bad >= 0) throw Error("sz: malformed stream: chunk " + std::to_string(bad) + " is damaged");
-}
-
-template <typename T>
-void decompress_all(Context& context, const uint8_t* src, size_t size, T* dst, size_t count,
-                    int threads, Isa isa) {
-  const Sections sections = read_sections(src, size);
-  if (sections.header.layout.count != count) {
-    throw ArgumentError("sz: count: is " + std::to_string(count) + ", the stream holds " +
-                        std::to_string(sections.header.layout.count) + " values");
-  }
-  decompress_values(context, src, size, sections, 0, count, dst, threads, isa);
-}
-
 }  // namespace
 
 size_t max_compressed_size(size_t count, size_t dims, Type type) {
@@ -353,45 +230,6 @@ size_t compress(Context& context, const float* src, const std::vector<int64_t>& 
 size_t compress(Context& context, const double* src, const std::vector<int64_t>& shape,
                 const Options& options, uint8_t* dst, size_t capacity, Statistics* statistics) {
   return compress_values(context, src, shape, options, dst, capacity, statistics);
-}
-
-void decompress(Context& context, const uint8_t* src, size_t size, float* dst, size_t count,
-                int threads, Isa isa) {
-  decompress_all(context, src, size, dst, count, threads, isa);
-}
-
-void decompress(Context& context, const uint8_t* src, size_t size, double* dst, size_t count,
-                int threads, Isa isa) {
-  decompress_all(context, src, size, dst, count, threads, isa);
-}
-
-void decompress_range(Context& context, const uint8_t* src, size_t size, uint64_t first,
-                      size_t count, float* dst, int threads, Isa isa) {
-  decompress_values(context, src, size, read_sections(src, size), first, count, dst, threads, isa);
-}
-
-void decompress_range(Context& context, const uint8_t* src, size_t size, uint64_t first,
-                      size_t count, double* dst, int threads, Isa isa) {
-  decompress_values(context, src, size, read_sections(src, size), first, count, dst, threads, isa);
-}
-
-Info read_info(const uint8_t* src, size_t size) {
-  const Header header = read_sections(src, size).header;
-  Info info;
-  info.version = kVersion;
-  info.type = header.type;
-  info.shape = header.shape;
-  info.count = header.layout.count;
-  info.error_bound = header.error_bound;
-  info.keep_sign = header.keep_sign;
-  info.dither = header.dither;
-  info.seed = header.seed;
-  info.checksum = header.checksum;
-  info.raw_bytes = (header.type == Type::Float64 ? 8 : 4) * header.layout.count;
-  info.compressed_bytes = size;
-  info.chunks = header.layout.chunks();
-  info.chunk_values = header.layout.chunk_values();
-  return info;
 }
 
 }  // namespace sz
