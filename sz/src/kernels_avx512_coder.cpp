@@ -261,8 +261,8 @@ bool decode_lanes(Decoding* chunk, const Lattice& lattice, const Lanes& lanes,
     if (fix != 0) fix_codes(here, neighbours, fix, symbol, &chunk->raw);
     if (words > chunk->words_end) return false;
   }
-  for (int v = 0; v < kVectors; v++) store512(chunk->states + 16 * v, state[v]);
   chunk->words = words;
+  for (int v = 0; v < kVectors; v++) store512(chunk->states + 16 * v, state[v]);
   return is_complete(*chunk);
 }
 

@@ -104,7 +104,7 @@ void round(Random& random, sz::Context& context) {
   for (int i = 0; i < 5; i++) {
     std::vector<uint8_t> damaged = stream;
     damage(random, &damaged);
-    fuzz::decode_anything(context, damaged.data(), damaged.size(), options.isa);
+    fuzz::decode_anything(context, damaged.data(), damaged.size());
   }
 }
 
@@ -114,6 +114,7 @@ int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 100;
   Random random(12345);
   sz::Context context;
+  std::printf("%zu instruction sets\n", fuzz::instruction_sets().size());
   for (int i = 0; i < rounds; i++) {
     if (i % 2 == 0) {
       round<float>(random, context);

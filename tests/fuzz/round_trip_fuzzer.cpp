@@ -6,7 +6,7 @@
 namespace {
 
 struct Choices {
-  uint8_t flags;  // 1 keep_sign, 2 dither, 4 checksum, 8 float64, 16 relative, 32 scalar first
+  uint8_t flags;  // 1 keep_sign, 2 dither, 4 checksum, 8 float64, 16 relative
   uint8_t exponent;
   uint8_t columns, rows;
   uint8_t repeats;
@@ -29,7 +29,6 @@ void run(sz::Context& context, const Choices& choices, const uint8_t* bytes, siz
   options.dither = (choices.flags & 2) != 0;
   options.checksum = (choices.flags & 4) != 0;
   options.bound = (choices.flags & 16) != 0 ? sz::Bound::Range : sz::Bound::Absolute;
-  options.isa = (choices.flags & 32) != 0 ? sz::Isa::Scalar : sz::Isa::Auto;
   options.seed = choices.exponent;
   options.threads = 1;
   fuzz::check_round_trip(context, data, {outer, rows, columns}, options);

@@ -11,7 +11,12 @@ from typing import NamedTuple
 SZ = Path(__file__).parents[2] / "sz"
 _FLAGS = ("-std=c++17", "-ffp-contract=off", "-Wno-unknown-pragmas",
           f"-I{SZ / 'include'}", f"-I{SZ / 'src'}")  # fmt: skip
-_AVX2 = ("-mavx2", "-mbmi", "-mbmi2", "-mlzcnt", "-mpopcnt")
+_BITS = ("-mbmi", "-mbmi2", "-mlzcnt", "-mpopcnt")
+# By a part of the file's name.
+_WIDE = {
+    "avx2": ("-mavx2", *_BITS),
+    "avx512": ("-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", *_BITS),
+}
 
 
 class Sanitized(NamedTuple):
@@ -27,15 +32,15 @@ def compile_objects(
     more: Sequence[Path] = (),
     *,
     compiler: str = "g++",
-    avx2: bool = True,
+    wide: bool = True,
 ) -> list[Path]:
     """Compile sz and `more` C++ sources into `folder`; returns the object files."""
     folder.mkdir(parents=True, exist_ok=True)
 
     def build(source: Path) -> Path:
-        wide = _AVX2 if avx2 and "avx2" in source.stem else ()
+        sets = [more for name, more in _WIDE.items() if wide and f"_{name}_" in source.stem]
         target = folder / f"{source.stem}.o"
-        run([compiler, *_FLAGS, *flags, *wide, "-c", source, "-o", target])
+        run([compiler, *_FLAGS, *flags, *sum(sets, ()), "-c", source, "-o", target])
         return target
 
     with ThreadPoolExecutor(2) as pool:

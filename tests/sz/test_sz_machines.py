@@ -21,7 +21,7 @@ def test_aarch64_writes_and_reads_the_same(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     objects = compile_objects(here, flags, [MAIN])
     run(["g++", *objects, "-o", here / "program"])
-    objects = compile_objects(there, flags, [MAIN], compiler=CROSS, avx2=False)
+    objects = compile_objects(there, flags, [MAIN], compiler=CROSS, wide=False)
     run([CROSS, "-static", *objects, "-o", there / "program"])
     expected = run([here / "program"])
     assert len(set(expected.splitlines())) == 4 * 3 * 3 * 3 * 2
