@@ -14,5 +14,5 @@ ruff check .
 ruff format --check .
 mypy
 find caffe sz tests -name '*.[ch]pp' -o -name '*.inl' -o -name '*.[ch]' | sort | xargs clang-format --dry-run -Werror
-export COMET_FUZZ_SECONDS=${COMET_FUZZ_SECONDS:-40}
+export COMET_FUZZ_SECONDS=${COMET_FUZZ_SECONDS:-60}
 python -m pytest "$@"
