@@ -29,12 +29,6 @@ struct Scratch {
   std::vector<uint8_t> out;  // an encoded chunk, or a copy of one that ends the input
 };
 
-// Statistics of a chunk, of float or double.
-union AnySums {
-  LaneSums<float> float32;
-  LaneSums<double> float64;
-};
-
 struct Context::Impl {
   std::vector<std::unique_ptr<Scratch>> scratch;
   Model model;
