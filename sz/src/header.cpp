@@ -1,5 +1,6 @@
 #include "header.hpp"
 
+#include <cfloat>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -35,6 +36,12 @@ bool multiply(const std::vector<int64_t>& shape, uint64_t* count) {
   }
   *count = empty ? 0 : product;
   return true;
+}
+
+// A finite number of the values' own type, so that code 0 is 0 whatever it is multiplied with.
+bool is_step(double step, Type type) {
+  if (type == Type::Float64) return step >= 0 && std::isfinite(step);
+  return step >= 0 && step <= FLT_MAX && static_cast<double>(static_cast<float>(step)) == step;
 }
 
 void read_frequencies_section(const uint8_t* src, size_t size, Sections* sections) {
@@ -107,9 +114,7 @@ Sections read_sections(const uint8_t* src, size_t size) {
   h.error_bound = load<double>(src + 8);
   h.step = load<double>(src + 16);
   h.seed = load<uint32_t>(src + 24);
-  if (!(h.error_bound >= 0) || !(h.step >= 0) || !std::isfinite(h.step)) {
-    fail("has a bad error bound");
-  }
+  if (!(h.error_bound >= 0) || !is_step(h.step, h.type)) fail("has a bad error bound");
   const size_t dims = src[7];
   if (dims > kMaxDims || size < kFixedHeader + 8 * dims) fail("has a bad shape");
   for (size_t i = 0; i < dims; i++) {

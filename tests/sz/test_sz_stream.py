@@ -256,6 +256,8 @@ def test_damage_of_one_chunk_spares_the_others() -> None:
         (8, np.float64(-1).tobytes(), "bad error bound"),
         (16, np.float64(np.nan).tobytes(), "bad error bound"),
         (16, np.float64(np.inf).tobytes(), "bad error bound"),
+        (16, np.float64(1e300).tobytes(), "bad error bound"),  # infinite as a float32
+        (16, np.float64(0.1).tobytes(), "bad error bound"),  # no float32
         (28, (3000).to_bytes(4, "little"), "bad row length"),
         (32, (1).to_bytes(4, "little"), "bad row length"),
         (36, b"\2", "bad row length"),
