@@ -29,6 +29,10 @@ void bind_interface(py::module_& m) {
   py::enum_<BatchAxis>(m, "BatchAxis")
       .value("COUPLED", BatchAxis::Coupled)
       .value("INDEPENDENT", BatchAxis::Independent);
+  py::enum_<Inverse>(m, "Inverse")
+      .value("NONE", Inverse::None)
+      .value("VALUE", Inverse::Value)
+      .value("SELECTED", Inverse::Selected);
   py::class_<Need>(m, "Need")
       .def(py::init([](Quality quality, BoundRule rule) {
              return Need{quality, rule};
@@ -53,22 +57,37 @@ void bind_interface(py::module_& m) {
   py::class_<Traits>(m, "Traits")
       .def(py::init<>())
       .def_readwrite("cheap", &Traits::cheap)
+      .def_readwrite("keeps_sign", &Traits::keeps_sign)
+      .def_readwrite("inverse", &Traits::inverse)
+      .def_readwrite("slices", &Traits::slices)
       .def_readwrite("forward_in_place", &Traits::forward_in_place)
       .def_readwrite("backward_in_place", &Traits::backward_in_place)
       .def_readwrite("alias", &Traits::alias)
       .def_readwrite("batch_axis", &Traits::batch_axis)
       .def_readwrite("differentiable_bottoms", &Traits::differentiable_bottoms)
-      .def_readwrite("error_factor", &Traits::error_factor);
+      .def_readwrite("error_factor", &Traits::error_factor)
+      .def_readwrite("inverse_error_factor", &Traits::inverse_error_factor);
+  py::class_<BatchSlice>(m, "BatchSlice")
+      .def(py::init([](size_t index, int64_t first) {
+             return BatchSlice{index, first};
+           }),
+           "index"_a = 0, "first"_a = 0)
+      .def_readonly("index", &BatchSlice::index)
+      .def_readonly("first", &BatchSlice::first);
   py::class_<ForwardContext>(m, "ForwardContext")
-      .def(py::init(
-               [](bool train, bool save_for_backward, uint64_t random_key, uint64_t forward_count) {
-                 return ForwardContext{train, save_for_backward, random_key, forward_count};
-               }),
-           "train"_a, "save_for_backward"_a = true, "random_key"_a = 0, "forward_count"_a = 0)
+      .def(py::init([](bool train, bool save_for_backward, uint64_t random_key,
+                       uint64_t forward_count, bool inverts, const BatchSlice& slice) {
+             return ForwardContext{train,         save_for_backward, random_key,
+                                   forward_count, inverts,           slice};
+           }),
+           "train"_a, "save_for_backward"_a = true, "random_key"_a = 0, "forward_count"_a = 0,
+           "inverts"_a = false, "slice"_a = BatchSlice{})
       .def_readonly("train", &ForwardContext::train)
       .def_readonly("save_for_backward", &ForwardContext::save_for_backward)
       .def_readonly("random_key", &ForwardContext::random_key)
-      .def_readonly("forward_count", &ForwardContext::forward_count);
+      .def_readonly("forward_count", &ForwardContext::forward_count)
+      .def_readonly("inverts", &ForwardContext::inverts)
+      .def_readonly("slice", &ForwardContext::slice);
   using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<Layer, std::shared_ptr<Layer>>(m, "Layer")
       .def("reshape", &Layer::reshape)
@@ -78,10 +97,13 @@ void bind_interface(py::module_& m) {
       .def(
           "backward",
           [](Layer& layer, const Tensors& src, const Tensors& dst, const Tensors& diff_dst,
-             const Tensors& diff_src, const Propagation& propagation) {
-            layer.backward({src, dst, diff_dst, diff_src, propagation});
+             const Tensors& diff_src, const Propagation& propagation, const BatchSlice& slice) {
+            layer.backward({src, dst, diff_dst, diff_src, propagation, slice});
           },
-          "src"_a, "dst"_a, "diff_dst"_a, "diff_src"_a, "propagation"_a, Release())
+          "src"_a, "dst"_a, "diff_dst"_a, "diff_src"_a, "propagation"_a, "slice"_a = BatchSlice{},
+          Release())
+      .def("rerun", &Layer::rerun, "src"_a, "dst"_a, "context"_a, Release())
+      .def("invert", &Layer::invert, "dst"_a, "src"_a, "slice"_a = BatchSlice{}, Release())
       .def("gradient_terms", &Layer::gradient_terms)
       .def("saved_bytes", &Layer::saved_bytes)
       .def("drop_saved", &Layer::drop_saved)

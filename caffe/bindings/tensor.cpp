@@ -43,13 +43,21 @@ py::array_t<float> view_of(const Tensor& tensor) {
 }
 
 void zero(const Tensor& tensor) {
-  std::memset(block_of(tensor).data(), 0, tensor.bytes());
+  block_of(tensor);
+  void* values = tensor.is_mask() ? static_cast<void*>(tensor.mask_words()) : tensor.data();
+  std::memset(values, 0, tensor.bytes());
 }
 
 void copy_values(const Tensor& from, const Tensor& to) {
   require(from.count() == to.count() && from.dtype() == to.dtype(), "cannot copy ",
           shape_string(from.shape()), " to ", shape_string(to.shape()));
-  std::memcpy(block_of(to).data(), block_of(from).data(), from.bytes());
+  block_of(from);
+  block_of(to);
+  if (from.is_mask()) {
+    std::memcpy(to.mask_words(), from.mask_words(), from.bytes());
+  } else {
+    std::memcpy(to.data(), from.data(), from.bytes());
+  }
 }
 
 // Root of the mean of squares, summed in double.
@@ -97,6 +105,7 @@ void bind_tensor(py::module_& m) {
       .def_property_readonly("pinned", [](const Tensor& t) { return block_of(t).pinned(); })
       .def("set_kind", [](const Tensor& t, MemoryKind kind) { block_of(t).set_kind(kind); })
       .def("reshaped", &Tensor::reshaped)
+      .def("slice", &Tensor::slice, py::arg("begin"), py::arg("end"))
       .def("shares_buffer", &Tensor::shares_buffer)
       .def("numpy", &view_of, "A float32 view, shape as the tensor's.")
       .def("zero", &zero, Release())

@@ -57,6 +57,17 @@ Tensor Tensor::reshaped(Shape shape) const {
   return view;
 }
 
+Tensor Tensor::slice(int64_t begin, int64_t end) const {
+  require(!is_mask() && !shape_.empty(), "only values with a batch axis have slices");
+  require(0 <= begin && begin <= end && end <= shape_[0], "slice ", begin, " to ", end, " of ",
+          shape_string(shape_), " does not exist");
+  Tensor view = *this;
+  view.offset_ += begin * count(1, axes());
+  view.shape_[0] = end - begin;
+  view.count_ = shape_count(view.shape_);
+  return view;
+}
+
 Parameter::Parameter(Shape shape) : data(Tensor::make(std::move(shape), MemoryKind::Parameters)) {
   std::memset(data.data(), 0, data.bytes());
 }

@@ -45,13 +45,17 @@ class Tensor {
   bool is_mask() const { return dtype_ == DType::Mask; }
   size_t bytes() const { return bytes_needed(count_, dtype_); }
   const std::shared_ptr<Block>& block() const { return block_; }
-  bool shares_buffer(const Tensor& other) const { return block_ == other.block_; }
+  bool shares_buffer(const Tensor& other) const {
+    return block_ == other.block_ && offset_ == other.offset_;
+  }
 
-  float* data() const { return reinterpret_cast<float*>(block_->data()); }
+  float* data() const { return reinterpret_cast<float*>(block_->data()) + offset_; }
   uint64_t* mask_words() const { return reinterpret_cast<uint64_t*>(block_->data()); }
 
   // The same buffer under another shape of equal count.
   Tensor reshaped(Shape shape) const;
+  // Elements [begin, end) of axis 0, in the same buffer. ConfigError for a mask or a scalar.
+  Tensor slice(int64_t begin, int64_t end) const;
 
   static size_t bytes_needed(int64_t count, DType dtype);
 
@@ -59,6 +63,7 @@ class Tensor {
   Shape shape_;
   int64_t count_ = 0;
   DType dtype_ = DType::Float32;
+  int64_t offset_ = 0;  // of the first value in the buffer; masks have none
   std::shared_ptr<Block> block_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "caffe/layers/channels.hpp"
 
@@ -14,6 +15,16 @@ ChannelShape channel_shape(const Shape& shape) {
 
 float inverse_std(float variance, float eps) {
   return 1.0f / std::sqrt(variance + eps);
+}
+
+// `statistics`: the means of all channels, then 1 / std of all.
+void normalise(const Tensor& src, const float* statistics, const Tensor& dst) {
+  const ChannelShape shape = channel_shape(src.shape());
+  const float* mean = statistics;
+  const float* inverse = statistics + shape.channels;
+  const float* x = src.data();
+  float* y = dst.data();
+  for_each_value(shape, [=](int64_t c, int64_t i) { y[i] = (x[i] - mean[c]) * inverse[c]; });
 }
 
 }  // namespace
@@ -52,7 +63,12 @@ Traits BatchNormLayer::traits() const {
   traits.cheap = true;
   traits.forward_in_place = true;
   traits.backward_in_place = true;
-  if (options_.use_global_stats) traits.batch_axis = BatchAxis::Independent;
+  if (options_.use_global_stats) {
+    traits.batch_axis = BatchAxis::Independent;
+    traits.slices = true;
+  }
+  // Of a kept bottom, whose channels differ in scale, the narrowest would set the bound.
+  traits.error_factor = std::numeric_limits<float>::infinity();
   return traits;
 }
 
@@ -98,12 +114,24 @@ void BatchNormLayer::forward(const Tensors& src, const Tensors& dst,
     for (int64_t c = 0; c < shape.channels; ++c)
       inverse[c] = inverse_std(variance[c], options_.eps);
     if (context.save_for_backward) {
-      inverse_std_ = Tensor::make({shape.channels}, MemoryKind::StoredActivations);
-      std::memcpy(inverse_std_.data(), inverse, inverse_std_.bytes());
+      statistics_ = Tensor::make({2, shape.channels}, MemoryKind::StoredActivations);
+      std::memcpy(statistics_.data(), mean, statistics_.bytes());
     }
   }
-  float* y = dst[0].data();
-  for_each_value(shape, [=](int64_t c, int64_t i) { y[i] = (x[i] - mean[c]) * inverse[c]; });
+  normalise(src[0], mean, dst[0]);
+}
+
+void BatchNormLayer::rerun(const Tensors& src, const Tensors& dst, const ForwardContext& context) {
+  if (options_.use_global_stats) {
+    forward(src, dst, context);
+  } else if (src[0].count() > 0) {
+    normalise(src[0], saved_statistics().data(), dst[0]);
+  }
+}
+
+const Tensor& BatchNormLayer::saved_statistics() const {
+  if (!statistics_.defined()) throw Error("backward without a forward pass that saved its state");
+  return statistics_;
 }
 
 void BatchNormLayer::backward(const BackwardArguments& arguments) {
@@ -119,9 +147,8 @@ void BatchNormLayer::backward(const BackwardArguments& arguments) {
     for_each_value(shape, [=](int64_t c, int64_t i) { dx[i] = dy[i] * inverse[c]; });
     return;
   }
-  if (!inverse_std_.defined()) throw Error("backward without a forward pass that saved its state");
   const float* y = arguments.dst[0].data();
-  const float* inverse = inverse_std_.data();
+  const float* inverse = saved_statistics().data() + shape.channels;
   const Tensor sums = Tensor::make({2, shape.channels}, MemoryKind::Workspace);
   float* mean_dy = sums.data();
   float* mean_dy_y = mean_dy + shape.channels;
@@ -134,7 +161,7 @@ void BatchNormLayer::backward(const BackwardArguments& arguments) {
 }
 
 size_t BatchNormLayer::saved_bytes() const {
-  return inverse_std_.defined() ? inverse_std_.bytes() : 0;
+  return statistics_.defined() ? statistics_.bytes() : 0;
 }
 
 }  // namespace caffe

@@ -7,7 +7,7 @@
 // Parameters, none of which learns: sum_mean [C], sum_var [C], factor [1]. A pass on the batch's
 // statistics multiplies each by moving_average_fraction and adds mean, var * m / (m - 1) and 1.
 // Backward reads: y in training (normalised, so a bound in its own std serves), else nothing.
-// Keeps 1 / sqrt(var + eps) of each channel between the passes.
+// Keeps the mean and 1 / sqrt(var + eps) of each channel between the passes.
 #pragma once
 
 #include "caffe/layers/layer.hpp"
@@ -28,17 +28,20 @@ class BatchNormLayer : public Layer {
   Needs needs(const Propagation& propagation) const override;
   Traits traits() const override;
   void forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) override;
+  void rerun(const Tensors& src, const Tensors& dst, const ForwardContext& context) override;
   void backward(const BackwardArguments& arguments) override;
   size_t saved_bytes() const override;
-  void drop_saved() override { inverse_std_ = Tensor(); }
+  void drop_saved() override { statistics_ = Tensor(); }
 
  private:
   // Means and 1 / std of the running statistics; `mean` may be null.
   void global_statistics(float* mean, float* inverse_std) const;
+  const Tensor& saved_statistics() const;
   void update_running_statistics(const float* mean, const float* variance, int64_t m);
 
   BatchNormOptions options_;
-  Tensor inverse_std_;  // [C], of the last forward pass in training that was asked to save
+  // Means and 1 / std [2, C], of the last forward pass in training that was asked to save.
+  Tensor statistics_;
 };
 
 }  // namespace caffe

@@ -30,6 +30,7 @@ Traits BiasLayer::traits() const {
   // A parameter must not run along the batch; a second bottom must.
   const bool sliceable = (bottoms_ == 2) == axes_.along_batch();
   traits.batch_axis = sliceable ? BatchAxis::Independent : BatchAxis::Coupled;
+  traits.slices = sliceable;
   return traits;
 }
 

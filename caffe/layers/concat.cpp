@@ -27,7 +27,9 @@ Needs ConcatLayer::needs(const Propagation& propagation) const {
 Traits ConcatLayer::traits() const {
   Traits traits;
   traits.cheap = true;
+  traits.keeps_sign = true;
   traits.batch_axis = axis_ == 0 ? BatchAxis::Coupled : BatchAxis::Independent;
+  traits.slices = axis_ != 0;
   return traits;
 }
 
@@ -46,7 +48,7 @@ void ConcatLayer::backward(const BackwardArguments& arguments) {
   const int64_t stride = dy.count(axis_, dy.axes());
   const float* from = dy.data();
   for (size_t k = 0; k < shapes_.size(); ++k) {
-    const int64_t length = shape_count(shapes_[k], axis_, shapes_[k].size());
+    const int64_t length = shape_count(shapes_[k], axis_, shapes_[k].size());  // not of the batch
     const Tensor& to = arguments.diff_src[k];
     if (to.defined()) {
       copy_rows(from, stride, to.data(), length, to.count(0, axis_), length);

@@ -55,6 +55,7 @@ Needs ConvolutionLayer::needs(const Propagation& propagation) const {
 Traits ConvolutionLayer::traits() const {
   Traits traits;
   traits.batch_axis = BatchAxis::Independent;
+  traits.slices = true;
   return traits;
 }
 
@@ -69,15 +70,21 @@ void ConvolutionLayer::forward(const Tensors& src, const Tensors& dst, const For
 
 void ConvolutionLayer::backward(const BackwardArguments& arguments) {
   const std::vector<bool>& learns = arguments.propagation.parameters;
+  const int64_t batch = arguments.diff_dst[0].dim(0);
+  const int64_t part = maps_.part_of(batch);
   ScratchMemory weights;
   for (size_t i = 0; i < arguments.diff_dst.size(); ++i) {
     if (options_.bias && learns[1]) add_bias_gradient(arguments.diff_dst[i], *parameters[1]);
-    ConvolutionMaps::Dst diff_dst(arguments.diff_dst[i]);
-    // The weights' gradient first: it is what needs src, whose copy is gone when the other starts.
-    if (learns[0]) maps_.add_weights_gradient(arguments.src[i], diff_dst, *parameters[0]);
-    if (!arguments.diff_src[i].defined()) continue;
-    if (!weights.memory) weights = maps_.transposed_weights(parameters[0]->data);
-    maps_.apply_transposed(diff_dst, weights, arguments.diff_src[i]);
+    for (int64_t n = 0; n < batch; n += part) {
+      ConvolutionMaps::Dst diff_dst(arguments.diff_dst[i].slice(n, n + part));
+      // The weights' gradient first: it needs src, whose copy is gone when the other starts.
+      if (learns[0]) {
+        maps_.add_weights_gradient(arguments.src[i].slice(n, n + part), diff_dst, *parameters[0]);
+      }
+      if (!arguments.diff_src[i].defined()) continue;
+      if (!weights.memory) weights = maps_.transposed_weights(parameters[0]->data, part);
+      maps_.apply_transposed(diff_dst, weights, arguments.diff_src[i].slice(n, n + part));
+    }
   }
 }
 

@@ -1,53 +1,87 @@
 #include "caffe/layers/convolution_maps.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace caffe {
 
+namespace {
+
+// Of the larger side of a part, in plain layout: what its copies take, each.
+constexpr int64_t kPartBytes = int64_t{16} << 20;
+
+Shape with_batch(Shape shape, int64_t batch) {
+  shape[0] = batch;
+  return shape;
+}
+
+bool same_sample(const Shape& a, const Shape& b) {
+  return a.size() == b.size() && std::equal(a.begin() + 1, a.end(), b.begin() + 1);
+}
+
+}  // namespace
+
 void ConvolutionMaps::set(const ConvolutionGeometry& geometry, bool bias) {
-  if (geometry.src != geometry_.src) {
-    forward_.reset();
-    backward_weights_.reset();
-    backward_data_.reset();
-  }
+  if (geometry_.src.empty() || !same_sample(geometry.src, geometry_.src)) primitives_.clear();
   geometry_ = geometry;
   bias_ = bias;
 }
 
-ConvolutionDescs ConvolutionMaps::any_descs() const {
-  return {
-      any_desc(geometry_.src), any_desc(geometry_.grouped_weights), {}, any_desc(geometry_.dst)};
+int64_t ConvolutionMaps::part_of(int64_t batch) const {
+  const int64_t sample = std::max(shape_count(geometry_.src, 1, geometry_.src.size()),
+                                  shape_count(geometry_.dst, 1, geometry_.dst.size()));
+  const auto bytes = sample * static_cast<int64_t>(sizeof(float));
+  int64_t part = std::max<int64_t>(1, batch);
+  while (part > 1 && (part * bytes > kPartBytes || batch % part != 0)) --part;
+  return part;
 }
 
-void ConvolutionMaps::make_forward() {
-  if (forward_) return;
-  ConvolutionDescs descs = any_descs();
-  if (bias_) descs.bias = plain_desc({geometry_.dst[1]});
-  const auto desc = make_convolution_forward(descs, geometry_.steps);
-  forward_ = {desc, dnnl::convolution_forward(desc)};
+ConvolutionDescs ConvolutionMaps::any_descs(int64_t batch) const {
+  return {any_desc(with_batch(geometry_.src, batch)),
+          any_desc(geometry_.grouped_weights),
+          {},
+          any_desc(with_batch(geometry_.dst, batch))};
 }
 
-void ConvolutionMaps::make_backward_weights() {
-  if (backward_weights_) return;
-  make_forward();
-  const auto desc = make_convolution_backward_weights(any_descs(), geometry_.steps, forward_->desc);
-  backward_weights_ = {desc, dnnl::convolution_backward_weights(desc)};
+const ConvolutionMaps::Made<dnnl::convolution_forward>& ConvolutionMaps::forward(int64_t batch) {
+  auto& made = primitives_[batch].forward;
+  if (!made) {
+    ConvolutionDescs descs = any_descs(batch);
+    if (bias_) descs.bias = plain_desc({geometry_.dst[1]});
+    const auto desc = make_convolution_forward(descs, geometry_.steps);
+    made = {desc, dnnl::convolution_forward(desc)};
+  }
+  return *made;
 }
 
-void ConvolutionMaps::make_backward_data() {
-  if (backward_data_) return;
-  make_forward();
-  const auto desc = make_convolution_backward_data(any_descs(), geometry_.steps, forward_->desc);
-  backward_data_ = {desc, dnnl::convolution_backward_data(desc)};
+const ConvolutionMaps::Made<dnnl::convolution_backward_weights>& ConvolutionMaps::backward_weights(
+    int64_t batch) {
+  auto& made = primitives_[batch].backward_weights;
+  if (!made) {
+    const auto desc =
+        make_convolution_backward_weights(any_descs(batch), geometry_.steps, forward(batch).desc);
+    made = {desc, dnnl::convolution_backward_weights(desc)};
+  }
+  return *made;
+}
+
+const ConvolutionMaps::Made<dnnl::convolution_backward_data>& ConvolutionMaps::backward_data(
+    int64_t batch) {
+  auto& made = primitives_[batch].backward_data;
+  if (!made) {
+    const auto desc =
+        make_convolution_backward_data(any_descs(batch), geometry_.steps, forward(batch).desc);
+    made = {desc, dnnl::convolution_backward_data(desc)};
+  }
+  return *made;
 }
 
 ScratchMemory ConvolutionMaps::plain_weights(const Tensor& weights) const {
   return plain_memory(weights.reshaped(geometry_.grouped_weights));
 }
 
-ScratchMemory ConvolutionMaps::transposed_weights(const Tensor& weights) {
-  make_backward_data();
-  return in_layout(plain_weights(weights), backward_data_->desc.weights_desc());
+ScratchMemory ConvolutionMaps::transposed_weights(const Tensor& weights, int64_t batch) {
+  return in_layout(plain_weights(weights), backward_data(batch).desc.weights_desc());
 }
 
 const dnnl::memory& ConvolutionMaps::Dst::in(const dnnl::memory::desc& layout) {
@@ -59,32 +93,39 @@ const dnnl::memory& ConvolutionMaps::Dst::in(const dnnl::memory::desc& layout) {
 
 void ConvolutionMaps::apply(const Tensors& src, const Tensor& weights, const Tensor& bias,
                             const Tensors& dst) {
-  make_forward();
-  const auto& desc = forward_->desc;
-  const ScratchMemory w = in_layout(plain_weights(weights), desc.weights_desc());
+  const int64_t batch = src[0].dim(0);
+  const int64_t part = part_of(batch);
+  const ScratchMemory w = in_layout(plain_weights(weights), forward(part).desc.weights_desc());
   for (size_t i = 0; i < src.size(); ++i) {
-    const ScratchMemory plain = plain_memory(dst[i]);
-    ScratchMemory x = in_layout(plain_memory(src[i]), desc.src_desc());
-    const ScratchMemory y = output_memory(plain, desc.dst_desc());
-    std::unordered_map<int, dnnl::memory> arguments = {
-        {DNNL_ARG_SRC, x.memory}, {DNNL_ARG_WEIGHTS, w.memory}, {DNNL_ARG_DST, y.memory}};
-    if (bias_) arguments[DNNL_ARG_BIAS] = plain_memory(bias).memory;
-    run(forward_->primitive, desc.scratchpad_desc(), std::move(arguments));
-    x = {};
-    if (y.block) reorder(y.memory, plain.memory);
+    for (int64_t n = 0; n < batch; n += part) {
+      apply_part(src[i].slice(n, n + part), w, bias, dst[i].slice(n, n + part));
+    }
   }
 }
 
+void ConvolutionMaps::apply_part(const Tensor& src, const ScratchMemory& weights,
+                                 const Tensor& bias, const Tensor& dst) {
+  const auto& [desc, primitive] = forward(src.dim(0));
+  const ScratchMemory plain = plain_memory(dst);
+  ScratchMemory x = in_layout(plain_memory(src), desc.src_desc());
+  const ScratchMemory y = output_memory(plain, desc.dst_desc());
+  std::unordered_map<int, dnnl::memory> arguments = {
+      {DNNL_ARG_SRC, x.memory}, {DNNL_ARG_WEIGHTS, weights.memory}, {DNNL_ARG_DST, y.memory}};
+  if (bias_) arguments[DNNL_ARG_BIAS] = plain_memory(bias).memory;
+  run(primitive, desc.scratchpad_desc(), std::move(arguments));
+  x = {};
+  if (y.block) reorder(y.memory, plain.memory);
+}
+
 void ConvolutionMaps::add_weights_gradient(const Tensor& src, Dst& dst, Parameter& weights) {
-  make_backward_weights();
-  const auto& desc = backward_weights_->desc;
+  const auto& [desc, primitive] = backward_weights(src.dim(0));
   const ScratchMemory sum = plain_weights(weights.gradient());
   const bool overwrite = weights.gradient_is_zero;
   const ScratchMemory dw = overwrite ? output_memory(sum, desc.diff_weights_desc())
                                      : ScratchMemory(desc.diff_weights_desc());
   {
     const ScratchMemory x = in_layout(plain_memory(src), desc.src_desc());
-    run(backward_weights_->primitive, desc.scratchpad_desc(),
+    run(primitive, desc.scratchpad_desc(),
         {{DNNL_ARG_SRC, x.memory},
          {DNNL_ARG_DIFF_DST, dst.in(desc.diff_dst_desc())},
          {DNNL_ARG_DIFF_WEIGHTS, dw.memory}});
@@ -98,10 +139,10 @@ void ConvolutionMaps::add_weights_gradient(const Tensor& src, Dst& dst, Paramete
 }
 
 void ConvolutionMaps::apply_transposed(Dst& dst, const ScratchMemory& weights, const Tensor& src) {
-  const auto& desc = backward_data_->desc;
+  const auto& [desc, primitive] = backward_data(src.dim(0));
   const ScratchMemory plain = plain_memory(src);
   const ScratchMemory dx = output_memory(plain, desc.diff_src_desc());
-  run(backward_data_->primitive, desc.scratchpad_desc(),
+  run(primitive, desc.scratchpad_desc(),
       {{DNNL_ARG_DIFF_DST, dst.in(desc.diff_dst_desc())},
        {DNNL_ARG_WEIGHTS, weights.memory},
        {DNNL_ARG_DIFF_SRC, dx.memory}});

@@ -21,6 +21,7 @@ Needs DeconvolutionLayer::needs(const Propagation& propagation) const {
 Traits DeconvolutionLayer::traits() const {
   Traits traits;
   traits.batch_axis = BatchAxis::Independent;
+  traits.slices = true;
   return traits;
 }
 
@@ -30,10 +31,14 @@ int64_t DeconvolutionLayer::gradient_terms() const {
 }
 
 void DeconvolutionLayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext&) {
-  const ScratchMemory weights = maps_.transposed_weights(parameters[0]->data);
+  const int64_t batch = src[0].dim(0);
+  const int64_t part = maps_.part_of(batch);
+  const ScratchMemory weights = maps_.transposed_weights(parameters[0]->data, part);
   for (size_t i = 0; i < src.size(); ++i) {
-    ConvolutionMaps::Dst x(src[i]);
-    maps_.apply_transposed(x, weights, dst[i]);
+    for (int64_t n = 0; n < batch; n += part) {
+      ConvolutionMaps::Dst x(src[i].slice(n, n + part));
+      maps_.apply_transposed(x, weights, dst[i].slice(n, n + part));
+    }
     if (!options_.bias) continue;
     float* y = dst[i].data();
     const float* b = parameters[1]->data.data();
@@ -44,12 +49,14 @@ void DeconvolutionLayer::forward(const Tensors& src, const Tensors& dst, const F
 
 void DeconvolutionLayer::backward(const BackwardArguments& arguments) {
   const std::vector<bool>& learns = arguments.propagation.parameters;
+  const int64_t batch = arguments.diff_dst[0].dim(0);
+  const int64_t part = maps_.part_of(batch);
   for (size_t i = 0; i < arguments.diff_dst.size(); ++i) {
     const Tensor& diff_dst = arguments.diff_dst[i];
     if (options_.bias && learns[1]) add_bias_gradient(diff_dst, *parameters[1]);
-    if (learns[0]) {
-      ConvolutionMaps::Dst x(arguments.src[i]);
-      maps_.add_weights_gradient(diff_dst, x, *parameters[0]);
+    for (int64_t n = 0; n < batch && learns[0]; n += part) {
+      ConvolutionMaps::Dst x(arguments.src[i].slice(n, n + part));
+      maps_.add_weights_gradient(diff_dst.slice(n, n + part), x, *parameters[0]);
     }
     if (arguments.diff_src[i].defined()) {
       maps_.apply({diff_dst}, parameters[0]->data, Tensor(), {arguments.diff_src[i]});

@@ -11,14 +11,15 @@ namespace caffe {
 namespace {
 
 constexpr int64_t kGroups = 64;  // of four numbers, drawn side by side: random_group() of each
-constexpr int64_t kValues = 4 * kGroups;
+// Values done at a time: up to three numbers in front belong to values before them.
+constexpr int64_t kValues = 4 * (kGroups - 1);
 
-// out[i] = in[i] * scale where the number drawn for element first + i is `threshold` or more, else
-// 0. `first` is a multiple of 4.
+// out[i] = in[i] * scale where the number drawn for element first + i is `threshold` or more, else 0.
 CAFFE_WIDE
 void drop_values(const float* in, float* out, int64_t count, int64_t first,
                  const ForwardContext& context, uint32_t threshold, float scale) {
   const PhiloxBlock start = random_counter(context.forward_count, 0);
+  const int64_t skip = first % 4;
   for (int64_t begin = 0; begin < count; begin += kValues) {
     uint32_t lanes[4][kGroups];
     const uint64_t group = static_cast<uint64_t>(first + begin) / 4;
@@ -34,7 +35,7 @@ void drop_values(const float* in, float* out, int64_t count, int64_t first,
         philox_round(lanes[0][j], lanes[1][j], lanes[2][j], lanes[3][j], key0, key1);
       }
     });
-    uint32_t numbers[kValues];
+    uint32_t numbers[4 * kGroups];
     for (int64_t j = 0; j < kGroups; ++j) {
       for (int64_t k = 0; k < 4; ++k) numbers[4 * j + k] = lanes[k][j];
     }
@@ -42,7 +43,7 @@ void drop_values(const float* in, float* out, int64_t count, int64_t first,
 #pragma omp simd
     for (int64_t i = 0; i < length; ++i) {
       const float kept = in[begin + i] * scale;
-      out[begin + i] = numbers[i] >= threshold ? kept : 0.0f;
+      out[begin + i] = numbers[skip + i] >= threshold ? kept : 0.0f;
     }
   }
 }
@@ -52,7 +53,6 @@ void drop_values(const float* in, float* out, int64_t count, int64_t first,
 DropoutLayer::DropoutLayer(const DropoutOptions& options) : options_(options) {
   require(options.ratio >= 0 && options.ratio < 1, "dropout_ratio is ", options.ratio,
           ", needs to be between 0 and 1, 1 excluded");
-  last_.train = false;
 }
 
 std::vector<Shape> DropoutLayer::reshape(const std::vector<Shape>& bottoms) {
@@ -67,6 +67,9 @@ Needs DropoutLayer::needs(const Propagation&) const {
 Traits DropoutLayer::traits() const {
   Traits traits;
   traits.cheap = true;
+  traits.keeps_sign = true;
+  traits.inverse = Inverse::Selected;
+  traits.slices = true;
   traits.forward_in_place = true;
   traits.backward_in_place = true;
   traits.batch_axis = BatchAxis::Independent;
@@ -86,20 +89,27 @@ void DropoutLayer::drop(const Tensor& from, const Tensor& to, const ForwardConte
   float* out = to.data();
   const int64_t count = from.count();
   const int64_t blocks = (count + kValues - 1) / kValues;
+  const int64_t earlier = from.axes() == 0 ? 0 : context.slice.first * from.count(1, from.axes());
   parallel_for(blocks, kParallelGrain / kValues, [&](int64_t begin, int64_t end) {
     const int64_t first = begin * kValues;
     const int64_t length = std::min(end * kValues, count) - first;
-    drop_values(in + first, out + first, length, first, context, threshold, scale);
+    drop_values(in + first, out + first, length, earlier + first, context, threshold, scale);
   });
 }
 
 void DropoutLayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) {
-  if (context.save_for_backward) last_ = context;
+  if (context.save_for_backward) last_[context.slice] = context;
   drop(src[0], dst[0], context);
 }
 
+void DropoutLayer::invert(const Tensor& dst, const Tensor& src, const BatchSlice&) {
+  copy_unless_shared(dst, src);
+}
+
 void DropoutLayer::backward(const BackwardArguments& arguments) {
-  if (arguments.diff_src[0].defined()) drop(arguments.diff_dst[0], arguments.diff_src[0], last_);
+  if (arguments.diff_src[0].defined()) {
+    drop(arguments.diff_dst[0], arguments.diff_src[0], last_[arguments.slice]);
+  }
 }
 
 }  // namespace caffe

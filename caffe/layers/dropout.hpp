@@ -23,6 +23,7 @@ class DropoutLayer : public Layer {
   Needs needs(const Propagation& propagation) const override;
   Traits traits() const override;
   void forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) override;
+  void invert(const Tensor& dst, const Tensor& src, const BatchSlice& slice) override;
   void backward(const BackwardArguments& arguments) override;
 
  private:
@@ -30,7 +31,7 @@ class DropoutLayer : public Layer {
   void drop(const Tensor& from, const Tensor& to, const ForwardContext& context) const;
 
   DropoutOptions options_;
-  ForwardContext last_;  // of the last forward pass that backward may follow
+  PerSlice<ForwardContext> last_;  // of the last forward pass that backward may follow
 };
 
 }  // namespace caffe

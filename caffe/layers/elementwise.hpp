@@ -47,6 +47,7 @@ class ElementwiseLayer : public Layer {
     traits.forward_in_place = !reads_bottom();
     traits.backward_in_place = true;
     traits.batch_axis = BatchAxis::Independent;
+    traits.slices = true;
     if (!Function::kDifferentiable) traits.differentiable_bottoms = 0;
     return traits;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "caffe/core/packed_codes.hpp"
 #include "caffe/core/parallel.hpp"
@@ -68,7 +69,13 @@ Traits EltwiseLayer::traits() const {
   traits.forward_in_place = true;
   traits.backward_in_place = true;
   traits.batch_axis = BatchAxis::Independent;
-  if (options_.operation == EltwiseOperation::Sum) traits.error_factor = std::abs(coeff(0));
+  traits.slices = options_.operation != EltwiseOperation::Maximum;
+  if (options_.operation == EltwiseOperation::Sum) {
+    traits.error_factor = 0;  // of equal errors in all bottoms
+    for (size_t k = 0; k < bottoms_; ++k) traits.error_factor += std::abs(coeff(k));
+  } else if (options_.operation == EltwiseOperation::Product) {
+    traits.error_factor = std::numeric_limits<float>::infinity();
+  }
   return traits;
 }
 

@@ -25,6 +25,7 @@ Needs FlattenLayer::needs(const Propagation&) const {
 Traits FlattenLayer::traits() const {
   Traits traits;
   traits.cheap = true;
+  traits.keeps_sign = true;
   traits.backward_in_place = true;
   traits.alias = true;
   traits.batch_axis = folds_batch_ ? BatchAxis::Coupled : BatchAxis::Independent;

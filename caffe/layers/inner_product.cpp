@@ -39,20 +39,22 @@ Needs InnerProductLayer::needs(const Propagation& propagation) const {
 Traits InnerProductLayer::traits() const {
   Traits traits;
   if (batch_is_rows_) traits.batch_axis = BatchAxis::Independent;
+  traits.slices = batch_is_rows_;
   return traits;
 }
 
 void InnerProductLayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext&) {
   const int64_t outputs = options_.num_output;
+  const int64_t rows = src[0].count() / inputs_;
   float* y = dst[0].data();
   if (options_.bias) {
     const float* bias = parameters[1]->data.data();
-    parallel_for(rows_, kParallelGrain / outputs + 1, [=](int64_t begin, int64_t end) {
+    parallel_for(rows, kParallelGrain / outputs + 1, [=](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) std::copy_n(bias, outputs, y + row * outputs);
     });
   }
   const char flag = options_.transpose ? 'N' : 'T';
-  gemm('N', flag, rows_, outputs, inputs_, 1, src[0].data(), inputs_, parameters[0]->data.data(),
+  gemm('N', flag, rows, outputs, inputs_, 1, src[0].data(), inputs_, parameters[0]->data.data(),
        options_.transpose ? outputs : inputs_, options_.bias ? 1.0f : 0.0f, y, outputs);
 }
 
@@ -65,20 +67,22 @@ void InnerProductLayer::backward(const BackwardArguments& arguments) {
   if (!diff_src.defined()) return;
   const int64_t outputs = options_.num_output;
   const char flag = options_.transpose ? 'T' : 'N';
-  gemm('N', flag, rows_, inputs_, outputs, 1, diff_dst.data(), outputs, parameters[0]->data.data(),
-       options_.transpose ? outputs : inputs_, 0, diff_src.data(), inputs_);
+  gemm('N', flag, diff_dst.count() / outputs, inputs_, outputs, 1, diff_dst.data(), outputs,
+       parameters[0]->data.data(), options_.transpose ? outputs : inputs_, 0, diff_src.data(),
+       inputs_);
 }
 
 void InnerProductLayer::add_weights_gradient(const Tensor& src, const Tensor& diff_dst) {
   Parameter& parameter = *parameters[0];
   const int64_t outputs = options_.num_output;
+  const int64_t rows = src.count() / inputs_;
   float* dw = parameter.gradient().data();
   const float beta = parameter.gradient_is_zero ? 0.0f : 1.0f;
   if (options_.transpose) {
-    gemm('T', 'N', inputs_, outputs, rows_, 1, src.data(), inputs_, diff_dst.data(), outputs, beta,
+    gemm('T', 'N', inputs_, outputs, rows, 1, src.data(), inputs_, diff_dst.data(), outputs, beta,
          dw, outputs);
   } else {
-    gemm('T', 'N', outputs, inputs_, rows_, 1, diff_dst.data(), outputs, src.data(), inputs_, beta,
+    gemm('T', 'N', outputs, inputs_, rows, 1, diff_dst.data(), outputs, src.data(), inputs_, beta,
          dw, inputs_);
   }
   parameter.gradient_is_zero = false;

@@ -22,6 +22,16 @@ Needs Layer::no_needs(size_t bottoms, size_t tops) {
   return {std::vector<Need>(bottoms), std::vector<Need>(tops)};
 }
 
+void Layer::rerun(const Tensors& src, const Tensors& dst, const ForwardContext& context) {
+  ForwardContext again = context;
+  again.save_for_backward = false;
+  forward(src, dst, again);
+}
+
+void Layer::invert(const Tensor&, const Tensor&, const BatchSlice&) {
+  throw Error("a layer without an inverse was asked for it");
+}
+
 void check_count(const char* what, size_t count, size_t least, size_t most) {
   if (least == most) {
     require(count == least, "has ", count, " ", what, ", needs ", least);

@@ -48,15 +48,33 @@ enum class BatchAxis : uint8_t {
   Independent,  // each sample by itself: a batch may go slice by slice
 };
 
+// What a layer's invert() makes of its top 0 in backward.
+enum class Inverse : uint8_t {
+  None,
+  Value,     // bottom 0 within a bound, from the top within a bound
+  Selected,  // the signs of bottom 0 wherever a gradient comes through: the layer selects values
+};
+
 struct Traits {
-  bool cheap = false;              // may be run again in backward instead of saving its top
+  bool cheap = false;  // rerun() gives the tops again in backward, as an alternative to saving them
+  bool keeps_sign = false;  // the signs of the tops follow from those of the bottoms
+  Inverse inverse = Inverse::None;
   bool forward_in_place = false;   // top 0 may be written over bottom 0
   bool backward_in_place = false;  // diff_src 0 may be written over diff_dst 0
   bool alias = false;              // tops are bottom 0's buffer under another shape
   BatchAxis batch_axis = BatchAxis::Coupled;
+  bool slices = false;  // takes slices of the batch without reshape(); only where Independent
   size_t differentiable_bottoms = SIZE_MAX;  // bottoms from this index on (labels) take no gradient
   float error_factor =
-      1;  // an error of e in bottom 0 is one of at most error_factor * e in the top
+      1;  // errors of e in the bottoms are one of at most error_factor * e in a top
+  float inverse_error_factor = 1;  // an error of e in the top is one of that times e in what
+                                   // invert() gives; of Scale in the typical channel
+};
+
+// Which part of the batch a layer works on, where the batch goes slice by slice.
+struct BatchSlice {
+  size_t index = 0;   // what the layer keeps for backward is told apart by it
+  int64_t first = 0;  // sample of the batch
 };
 
 struct ForwardContext {
@@ -64,6 +82,8 @@ struct ForwardContext {
   bool save_for_backward = true;  // false: nothing of the layer's own needs to be kept
   uint64_t random_key = 0;        // of this layer in this net
   uint64_t forward_count = 0;     // passes that drew random numbers before this one
+  bool inverts = false;           // backward will ask for invert()
+  BatchSlice slice = {};
 };
 
 class Layer {
@@ -80,12 +100,20 @@ class Layer {
   // Writes every value of `dst`, whose shapes are those that reshape() gave.
   virtual void forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) = 0;
 
+  // For backward, of a cheap layer: writes dst as the last forward pass of this slice did, from src
+  // as it was then or near it, and changes nothing else. May write over src where forward may.
+  virtual void rerun(const Tensors& src, const Tensors& dst, const ForwardContext& context);
+  // For backward, of a layer that has an inverse: bottom 0 from top 0, over which one of
+  // Inverse::Value may write.
+  virtual void invert(const Tensor& dst, const Tensor& src, const BatchSlice& slice);
+
   struct BackwardArguments {
     const Tensors& src;       // defined where needs() asked for them
     const Tensors& dst;       // likewise; a Sign need may be met by a mask
     const Tensors& diff_dst;  // all defined
     const Tensors& diff_src;  // undefined where no gradient is wanted; written, not added to
     const Propagation& propagation;
+    BatchSlice slice = {};
   };
   // Also adds to the gradient of each parameter that learns.
   virtual void backward(const BackwardArguments& arguments) = 0;
@@ -103,6 +131,21 @@ class Layer {
  protected:
   // One Need of this quality and rule for bottom `index`, Nothing for the rest.
   static Needs no_needs(size_t bottoms, size_t tops);
+};
+
+// What a layer keeps of each slice of the batch between forward and backward.
+template <typename Kept>
+class PerSlice {
+ public:
+  Kept& operator[](const BatchSlice& slice) {
+    if (kept_.size() <= slice.index) kept_.resize(slice.index + 1);
+    return kept_[slice.index];
+  }
+  const std::vector<Kept>& all() const { return kept_; }
+  void clear() { kept_.clear(); }
+
+ private:
+  std::vector<Kept> kept_;
 };
 
 // ConfigError unless `count` is within [least, most].

@@ -23,12 +23,10 @@ std::vector<Shape> LRNLayer::reshape(const std::vector<Shape>& bottoms) {
   require(options_.local_size > 0 && options_.local_size % 2 == 1, "local_size is ",
           options_.local_size, ", needs to be odd");
   if (options_.region == NormRegion::AcrossChannels) {
-    tables_ = src[0];
     rows_ = src[1];
     stride_ = src[2] * src[3];
     width_ = std::min(stride_, kTileWidth);
   } else {
-    tables_ = src[0] * src[1];
     rows_ = src[2];
     stride_ = width_ = src[3];
   }
@@ -45,17 +43,19 @@ Traits LRNLayer::traits() const {
   Traits traits;
   traits.cheap = true;
   traits.batch_axis = BatchAxis::Independent;
+  traits.slices = true;
   return traits;
 }
 
 template <typename Body>
-void LRNLayer::for_each_tile(size_t scratch_doubles, const Body& body) const {
-  if (rows_ * stride_ == 0) return;
+void LRNLayer::for_each_tile(const Tensor& src, size_t scratch_doubles, const Body& body) const {
+  if (src.count() == 0) return;
+  const int64_t tables = src.count() / (rows_ * stride_);
   const auto scratch = Arena::instance().allocate(
       scratch_doubles * sizeof(double) * omp_get_max_threads(), MemoryKind::Workspace);
   const int64_t tiles_across = (stride_ + width_ - 1) / width_;
   const int64_t grain = kParallelGrain / (rows_ * width_) + 1;
-  parallel_for(tables_ * tiles_across, grain, [&](int64_t begin, int64_t end) {
+  parallel_for(tables * tiles_across, grain, [&](int64_t begin, int64_t end) {
     auto* mine =
         reinterpret_cast<double*>(scratch->data()) + scratch_doubles * omp_get_thread_num();
     for (int64_t i = begin; i < end; ++i) {
@@ -83,7 +83,7 @@ void LRNLayer::for_each_tile(size_t scratch_doubles, const Body& body) const {
 void LRNLayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext&) {
   const float* x = src[0].data();
   float* y = dst[0].data();
-  for_each_tile(lrn_forward_scratch(width_),
+  for_each_tile(src[0], lrn_forward_scratch(width_),
                 [=](const LRNTile& tile, int64_t offset, double* scratch) {
                   lrn_forward(tile, x + offset, y + offset, scratch);
                 });
@@ -94,7 +94,7 @@ void LRNLayer::backward(const BackwardArguments& arguments) {
   const float* x = arguments.src[0].data();
   const float* dy = arguments.diff_dst[0].data();
   float* dx = arguments.diff_src[0].data();
-  for_each_tile(lrn_backward_scratch(rows_, width_),
+  for_each_tile(arguments.src[0], lrn_backward_scratch(rows_, width_),
                 [=](const LRNTile& tile, int64_t offset, double* scratch) {
                   lrn_backward(tile, x + offset, dy + offset, dx + offset, scratch);
                 });

@@ -33,14 +33,13 @@ class LRNLayer : public Layer {
   void backward(const BackwardArguments& arguments) override;
 
  private:
-  // Calls body(tile, offset of its first value, the thread's scratch) for each tile.
+  // Calls body(tile, offset of its first value, the thread's scratch) for each tile of `src`.
   template <typename Body>
-  void for_each_tile(size_t scratch_doubles, const Body& body) const;
+  void for_each_tile(const Tensor& src, size_t scratch_doubles, const Body& body) const;
 
   LRNOptions options_;
   // The bottom seen as tiles of rows that the window slides over: channels at up to kTileWidth
   // pixels of one image, or the rows of one plane.
-  int64_t tables_ = 0;  // N, or N * C
   int64_t rows_ = 0;    // C, or H
   int64_t stride_ = 0;  // values from row to row
   int64_t width_ = 0;   // of a tile

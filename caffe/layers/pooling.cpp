@@ -35,7 +35,6 @@ std::vector<Shape> PoolingLayer::reshape(const std::vector<Shape>& bottoms) {
   const Shape& src = bottoms[0];
   plane_ = pooling_plane(options_, src);
   const PoolPlane& p = plane_;
-  planes_ = src[0] * src[1];
 
   widths_.resize(p.out_width);
   for (int64_t ow = 0; ow < p.out_width; ++ow) {
@@ -58,8 +57,14 @@ Needs PoolingLayer::needs(const Propagation&) const {
 
 Traits PoolingLayer::traits() const {
   Traits traits;
-  traits.cheap = true;
+  // Second tops are not worked out again; the means of STOCHASTIC in TEST have no backward pass.
+  traits.cheap = !options_.mask_top;
   traits.batch_axis = BatchAxis::Independent;
+  traits.slices = true;
+  if (options_.method == PoolMethod::Max) {
+    traits.keeps_sign = true;
+    traits.inverse = Inverse::Selected;
+  }
   return traits;
 }
 
@@ -67,13 +72,14 @@ template <typename Body>
 void PoolingLayer::for_each_plane(const Tensor& src, const Tensor& dst, const Body& body) const {
   const float* x = src.data();
   float* y = dst.data();
-  parallel_for(planes_, kParallelGrain / plane_.size() + 1, [&](int64_t begin, int64_t end) {
+  const int64_t planes = src.dim(0) * src.dim(1);
+  parallel_for(planes, kParallelGrain / plane_.size() + 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) body(x + i * plane_.size(), y + i * plane_.out_size());
   });
 }
 
 void PoolingLayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) {
-  index_.reset();
+  if (context.slice.index == 0) index_.clear();
   if (options_.method == PoolMethod::Average) {
     for_each_plane(src[0], dst[0],
                    [&](const float* x, float* y) { average_pool(plane_, widths_.data(), x, y); });
@@ -86,21 +92,28 @@ void PoolingLayer::forward(const Tensors& src, const Tensors& dst, const Forward
 
 void PoolingLayer::take(const Tensors& src, const Tensors& dst, const ForwardContext& context) {
   const size_t bytes = packed_bytes(plane_.out_size(), bits_);
+  const int64_t planes = src[0].dim(0) * src[0].dim(1);
+  const int64_t earlier = context.slice.first * src[0].dim(1);  // planes of the batch
   const bool save = context.save_for_backward;
-  if (save) index_ = Arena::instance().allocate(planes_ * bytes, MemoryKind::StoredActivations);
-  auto* index = save ? reinterpret_cast<uint8_t*>(index_->data()) : nullptr;
+  uint8_t* index = nullptr;
+  if (save) {
+    auto& block = index_[context.slice];
+    block = Arena::instance().allocate(planes * bytes, MemoryKind::StoredActivations);
+    index = reinterpret_cast<uint8_t*>(block->data());
+  }
   const float* x = src[0].data();
   float* y = dst[0].data();
   float* mask = options_.mask_top ? dst[1].data() : nullptr;
   const ThreadScratch<int32_t> scratch(plane_.out_size());
-  parallel_for(planes_, kParallelGrain / plane_.size() + 1, [&](int64_t begin, int64_t end) {
+  parallel_for(planes, kParallelGrain / plane_.size() + 1, [&](int64_t begin, int64_t end) {
     int32_t* codes = scratch.mine();
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i * plane_.out_size();
       if (options_.method == PoolMethod::Max) {
         max_pool(plane_, x + i * plane_.size(), y + first, codes);
       } else {
-        stochastic_pool(plane_, {context.random_key, context.forward_count, first},
+        const int64_t drawn = first + earlier * plane_.out_size();
+        stochastic_pool(plane_, {context.random_key, context.forward_count, drawn},
                         x + i * plane_.size(), y + first, codes);
       }
       if (save) pack_codes(codes, plane_.out_size(), bits_, index + i * bytes);
@@ -122,13 +135,14 @@ void PoolingLayer::backward(const BackwardArguments& arguments) {
   const Tensor& diff_src = arguments.diff_src[0];
   if (!diff_src.defined()) return;
   if (options_.method != PoolMethod::Average) {
-    give_back(arguments.diff_dst[0], diff_src);
+    give_back(arguments.diff_dst[0], diff_src, arguments.slice);
     return;
   }
   const float* dy = arguments.diff_dst[0].data();
   float* dx = diff_src.data();
   const ThreadScratch<float> scratch(plane_.out_width);
-  parallel_for(planes_, kParallelGrain / plane_.size() + 1, [&](int64_t begin, int64_t end) {
+  const int64_t planes = diff_src.dim(0) * diff_src.dim(1);
+  parallel_for(planes, kParallelGrain / plane_.size() + 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       average_pool_backward(plane_, widths_.data(), dy + i * plane_.out_size(), scratch.mine(),
                             dx + i * plane_.size());
@@ -136,24 +150,61 @@ void PoolingLayer::backward(const BackwardArguments& arguments) {
   });
 }
 
-void PoolingLayer::give_back(const Tensor& diff_dst, const Tensor& diff_src) {
-  if (!index_) {
+template <typename Body>
+void PoolingLayer::for_each_kept_plane(int64_t planes, const BatchSlice& slice, const Body& body) {
+  const std::shared_ptr<Block>& block = index_[slice];
+  if (!block) {
     throw Error(
         "backward needs the index of a forward pass that saved it; STOCHASTIC has none in TEST");
   }
   const size_t bytes = packed_bytes(plane_.out_size(), bits_);
-  const auto* index = reinterpret_cast<const uint8_t*>(index_->data());
-  const float* dy = diff_dst.data();
-  float* dx = diff_src.data();
+  const auto* index = reinterpret_cast<const uint8_t*>(block->data());
   const ThreadScratch<int32_t> scratch(plane_.out_size());
-  parallel_for(planes_, kParallelGrain / plane_.size() + 1, [&](int64_t begin, int64_t end) {
+  parallel_for(planes, kParallelGrain / plane_.size() + 1, [&](int64_t begin, int64_t end) {
     int32_t* codes = scratch.mine();
     for (int64_t i = begin; i < end; ++i) {
       unpack_codes(index + i * bytes, plane_.out_size(), bits_, codes);
-      max_pool_backward(plane_, dy + i * plane_.out_size(), codes, offsets_.data(),
-                        dx + i * plane_.size());
+      body(i, codes);
     }
   });
+}
+
+void PoolingLayer::give_back(const Tensor& diff_dst, const Tensor& diff_src,
+                             const BatchSlice& slice) {
+  const float* dy = diff_dst.data();
+  float* dx = diff_src.data();
+  for_each_kept_plane(diff_src.dim(0) * diff_src.dim(1), slice,
+                      [&](int64_t i, const int32_t* codes) {
+                        max_pool_backward(plane_, dy + i * plane_.out_size(), codes,
+                                          offsets_.data(), dx + i * plane_.size());
+                      });
+}
+
+void PoolingLayer::rerun(const Tensors& src, const Tensors& dst, const ForwardContext& context) {
+  if (options_.method == PoolMethod::Average) {
+    for_each_plane(src[0], dst[0],
+                   [&](const float* x, float* y) { average_pool(plane_, widths_.data(), x, y); });
+    return;
+  }
+  const float* x = src[0].data();
+  float* y = dst[0].data();
+  for_each_kept_plane(src[0].dim(0) * src[0].dim(1), context.slice,
+                      [&](int64_t i, const int32_t* codes) {
+                        max_pool_gather(plane_, x + i * plane_.size(), codes, offsets_.data(),
+                                        y + i * plane_.out_size());
+                      });
+}
+
+// Each maximum where it was found, summed over windows, and 0 elsewhere: of that sum the sign is
+// right wherever maxima are not below 0, as after a ReLU.
+void PoolingLayer::invert(const Tensor& dst, const Tensor& src, const BatchSlice& slice) {
+  give_back(dst, src, slice);
+}
+
+size_t PoolingLayer::saved_bytes() const {
+  size_t bytes = 0;
+  for (const auto& block : index_.all()) bytes += block ? block->bytes() : 0;
+  return bytes;
 }
 
 }  // namespace caffe

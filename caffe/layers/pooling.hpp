@@ -27,9 +27,11 @@ class PoolingLayer : public Layer {
   Needs needs(const Propagation& propagation) const override;
   Traits traits() const override;
   void forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) override;
+  void rerun(const Tensors& src, const Tensors& dst, const ForwardContext& context) override;
+  void invert(const Tensor& dst, const Tensor& src, const BatchSlice& slice) override;
   void backward(const BackwardArguments& arguments) override;
-  size_t saved_bytes() const override { return index_ ? index_->bytes() : 0; }
-  void drop_saved() override { index_.reset(); }
+  size_t saved_bytes() const override;
+  void drop_saved() override { index_.clear(); }
 
  private:
   // body(plane of src, plane of dst) for every plane.
@@ -37,16 +39,18 @@ class PoolingLayer : public Layer {
   void for_each_plane(const Tensor& src, const Tensor& dst, const Body& body) const;
   // MAX and STOCHASTIC: one value of each window, whose place is kept.
   void take(const Tensors& src, const Tensors& dst, const ForwardContext& context);
-  void give_back(const Tensor& diff_dst, const Tensor& diff_src);
+  void give_back(const Tensor& diff_dst, const Tensor& diff_src, const BatchSlice& slice);
   void write_mask(const int32_t* codes, float* mask) const;
+  // body(plane, its codes) for every plane of which the codes were kept.
+  template <typename Body>
+  void for_each_kept_plane(int64_t planes, const BatchSlice& slice, const Body& body);
 
   PoolingOptions options_;
-  int64_t planes_ = 0;  // N * C
   PoolPlane plane_;
-  std::vector<float> widths_;     // as average_pool() wants them
-  std::vector<int32_t> offsets_;  // as max_pool_backward() wants them; none for AVE
-  int bits_ = 0;                  // of one code in index_
-  std::shared_ptr<Block> index_;  // the codes of each plane, packed, one plane after the other
+  std::vector<float> widths_;               // as average_pool() wants them
+  std::vector<int32_t> offsets_;            // as max_pool_backward() wants them; none for AVE
+  int bits_ = 0;                            // of one code in index_
+  PerSlice<std::shared_ptr<Block>> index_;  // the codes of each plane, packed, plane after plane
 };
 
 }  // namespace caffe

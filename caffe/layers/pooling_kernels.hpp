@@ -41,6 +41,10 @@ void max_pool(const PoolPlane& plane, const float* x, float* y, int32_t* codes);
 void max_pool_backward(const PoolPlane& plane, const float* dy, const int32_t* codes,
                        const int32_t* offsets, float* dx);
 
+// y[o] = the value of x that window o took.
+void max_pool_gather(const PoolPlane& plane, const float* x, const int32_t* codes,
+                     const int32_t* offsets, float* y);
+
 // The random numbers of a plane's windows: each follows from the key, the draw and the window's
 // place in the whole batch.
 struct WindowNumbers {

@@ -191,4 +191,16 @@ void max_pool_backward(const PoolPlane& p, const float* dy, const int32_t* codes
   }
 }
 
+void max_pool_gather(const PoolPlane& p, const float* x, const int32_t* codes,
+                     const int32_t* offsets, float* y) {
+  for (int64_t oh = 0; oh < p.out_height; ++oh) {
+    const int64_t corner = (oh * p.stride_h - p.pad_h) * p.width - p.pad_w;
+    for (int64_t ow = 0; ow < p.out_width; ++ow) {
+      y[ow] = x[corner + ow * p.stride_w + offsets[codes[ow]]];
+    }
+    y += p.out_width;
+    codes += p.out_width;
+  }
+}
+
 }  // namespace caffe

@@ -22,6 +22,8 @@ Needs ReLULayer::needs(const Propagation& propagation) const {
 Traits ReLULayer::traits() const {
   Traits traits;
   traits.cheap = true;
+  traits.keeps_sign = options_.negative_slope >= 0;
+  traits.slices = true;
   traits.forward_in_place = !reads_bottom();
   traits.backward_in_place = true;
   traits.batch_axis = BatchAxis::Independent;

@@ -51,6 +51,7 @@ Needs ReshapeLayer::needs(const Propagation&) const {
 Traits ReshapeLayer::traits() const {
   Traits traits;
   traits.cheap = true;
+  traits.keeps_sign = true;
   traits.backward_in_place = true;
   traits.alias = true;
   return traits;

@@ -1,6 +1,7 @@
 #include "caffe/layers/scale.hpp"
 
 #include <cmath>
+#include <limits>
 
 namespace caffe {
 
@@ -39,8 +40,12 @@ Traits ScaleLayer::traits() const {
   const bool sliceable =
       own_factors() ? !axes_.along_batch() : axes_.along_batch() && !options_.bias_term;
   traits.batch_axis = sliceable ? BatchAxis::Independent : BatchAxis::Coupled;
+  traits.slices = traits.batch_axis == BatchAxis::Independent;
+  traits.error_factor = std::numeric_limits<float>::infinity();
   if (own_factors() && !parameters.empty()) {
     const Tensor& factors = parameters[0]->data;
+    traits.inverse = Inverse::Value;
+    traits.inverse_error_factor = 1 / typical_factor(factors.data(), factors.count());
     traits.error_factor = 0;
     for (int64_t i = 0; i < factors.count(); ++i) {
       traits.error_factor = std::max(traits.error_factor, std::abs(factors.data()[i]));
@@ -49,17 +54,39 @@ Traits ScaleLayer::traits() const {
   return traits;
 }
 
-void ScaleLayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext&) {
+void ScaleLayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) {
   const float* x = src[0].data();
   const float* s = own_factors() ? parameters[0]->data.data() : src[1].data();
   float* y = dst[0].data();
   const ChannelShape shape = axes_.channels(src[0].shape());
+  if (context.slice.index == 0) weak_.clear();
+  if (context.inverts) weak_[context.slice].keep(x, s, shape);
   if (options_.bias_term) {
     const float* b = parameters[bias_index()]->data.data();
     for_each_value(shape, [=](int64_t c, int64_t i) { y[i] = x[i] * s[c] + b[c]; });
   } else {
     for_each_value(shape, [=](int64_t c, int64_t i) { y[i] = x[i] * s[c]; });
   }
+}
+
+void ScaleLayer::invert(const Tensor& dst, const Tensor& src, const BatchSlice& slice) {
+  const float* y = dst.data();
+  const float* s = parameters[0]->data.data();
+  float* x = src.data();
+  const ChannelShape shape = axes_.channels(src.shape());
+  if (options_.bias_term) {
+    const float* b = parameters[bias_index()]->data.data();
+    for_each_value(shape, [=](int64_t c, int64_t i) { x[i] = (y[i] - b[c]) / s[c]; });
+  } else {
+    for_each_value(shape, [=](int64_t c, int64_t i) { x[i] = y[i] / s[c]; });
+  }
+  weak_[slice].restore(x, shape);
+}
+
+size_t ScaleLayer::saved_bytes() const {
+  size_t bytes = 0;
+  for (const WeakChannels& weak : weak_.all()) bytes += weak.bytes();
+  return bytes;
 }
 
 void ScaleLayer::backward(const BackwardArguments& arguments) {

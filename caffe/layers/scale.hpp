@@ -5,9 +5,11 @@
 //   y = s * x + b      dx = s * dy      ds = sum(dy * x)      db = sum(dy)
 // sums over outer and inner. Parameters: [s] if there is one bottom, [b] with bias_term.
 // Backward reads: x for ds, if s learns or bottom 1 wants its gradient; bottom 1 for dx.
+// With factors of its own, x = (y - b) / s in backward; what that cannot give is in weak_channels.hpp.
 #pragma once
 
 #include "caffe/layers/broadcast.hpp"
+#include "caffe/layers/weak_channels.hpp"
 
 namespace caffe {
 
@@ -25,7 +27,10 @@ class ScaleLayer : public Layer {
   Needs needs(const Propagation& propagation) const override;
   Traits traits() const override;
   void forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) override;
+  void invert(const Tensor& dst, const Tensor& src, const BatchSlice& slice) override;
   void backward(const BackwardArguments& arguments) override;
+  size_t saved_bytes() const override;
+  void drop_saved() override { weak_.clear(); }
 
  private:
   bool own_factors() const { return bottoms_ == 1; }
@@ -34,6 +39,7 @@ class ScaleLayer : public Layer {
   ScaleOptions options_;
   size_t bottoms_ = 1;  // these two are set by reshape()
   BroadcastAxes axes_;
+  PerSlice<WeakChannels> weak_;
 };
 
 }  // namespace caffe

@@ -46,6 +46,7 @@ Needs SliceLayer::needs(const Propagation&) const {
 Traits SliceLayer::traits() const {
   Traits traits;
   traits.cheap = true;
+  traits.keeps_sign = true;
   traits.batch_axis = axis_ == 0 ? BatchAxis::Coupled : BatchAxis::Independent;
   return traits;
 }

@@ -21,9 +21,11 @@ Needs SplitLayer::needs(const Propagation&) const {
 Traits SplitLayer::traits() const {
   Traits traits;
   traits.cheap = true;
+  traits.keeps_sign = true;
   traits.backward_in_place = true;
   traits.alias = true;
   traits.batch_axis = BatchAxis::Independent;
+  traits.slices = true;
   return traits;
 }
 

@@ -21,8 +21,12 @@ from caffe._core.layers import BoundRule
 from caffe._core.store import Form, Statistics, StoredActivation, statistics_of
 from caffe.memory_plan import BackwardReader, SavedValue
 from caffe.proto import caffe_pb2 as pb
+from caffe.recomputation import Way
 
 Compression = pb.CompressionParameter
+
+#: Of a step of a recipe: what it multiplies an error by.
+FactorOf = Callable[[tuple[int, Way]], float]
 
 #: Share of a new measurement in a smoothed statistic.
 SMOOTHING = 0.5
@@ -42,6 +46,13 @@ def nonzero_std(statistics: Statistics) -> float:
         return 0.0
     mean = statistics.sum / statistics.nonzeros
     return math.sqrt(max(statistics.sum_squares / statistics.nonzeros - mean * mean, 0.0))
+
+
+def positive_share(statistics: Statistics) -> float:
+    """Return the share of values above 0, as if they were normally distributed."""
+    mean = statistics.sum / statistics.count
+    std = math.sqrt(max(statistics.sum_squares / statistics.count - mean * mean, 0.0))
+    return 0.5 * math.erfc(-mean / (std * math.sqrt(2))) if std > 0 else float(mean > 0)
 
 
 def fixed_bound(compression: pb.CompressionParameter, statistics: Statistics) -> float:
@@ -162,13 +173,15 @@ class ErrorBounds:
 
     # -- what the executor asks and tells ----------------------------------------------------------
 
-    def bound(self, saved: SavedValue, tensor: Tensor) -> float:
+    def bound(self, saved: SavedValue, tensor: Tensor, factor_of: FactorOf) -> float:
         """Absolute error bound for this value, about to be compressed."""
         state = self.values[saved.value.index]
         if state.bound is not None:
             return state.bound
         statistics = statistics_of(tensor)
-        return min(fixed_bound(reader.compression, statistics) for reader in saved.readers)
+        return min(
+            _fixed_bound(reader, statistics, _factor(reader, factor_of)) for reader in saved.readers
+        )
 
     def saw_stored(self, saved: SavedValue, stored: StoredActivation) -> None:
         """Keep the statistics that compressing gave."""
@@ -190,13 +203,17 @@ class ErrorBounds:
     # -- refresh -----------------------------------------------------------------------------------
 
     def refresh(
-        self, saved_values: Iterable[SavedValue], momentum_of: Callable[[int], Momentum]
+        self,
+        saved_values: Iterable[SavedValue],
+        momentum_of: Callable[[int], Momentum],
+        factor_of: FactorOf,
     ) -> None:
         """Set every ADAPTIVE bound anew from what was seen since the last refresh.
 
         Args:
             saved_values: the plan's.
             momentum_of: layer index -> what the solver knows of its weights.
+            factor_of: step of a recipe -> what it multiplies an error by.
         """
         sharers = {}
         for layer, statistics in self.gradients.items():
@@ -205,16 +222,21 @@ class ErrorBounds:
             sharers[layer] = momentum.sharers
         for saved in saved_values:
             if saved.form == Form.BOUNDED and any(map(_adaptive, saved.readers)):
-                self._refresh_value(saved, sharers)
+                self._refresh_value(saved, sharers, factor_of)
 
-    def _refresh_value(self, saved: SavedValue, sharers: dict[int, int]) -> None:
+    def _refresh_value(
+        self, saved: SavedValue, sharers: dict[int, int], factor_of: FactorOf
+    ) -> None:
         state = self.values[saved.value.index]
         if state.seen is None or state.seen.nonzeros == 0:
             return  # nothing to go by: the old bound stays
         state.std = _smooth(state.std, nonzero_std(state.seen))
         share = state.seen.nonzeros / state.seen.count
         state.nonzero_share = _smooth(state.nonzero_share, share)
-        bounds = [self._reader_bound(reader, state, sharers) for reader in saved.readers]
+        bounds = [
+            self._reader_bound(reader, state, sharers, _factor(reader, factor_of))
+            for reader in saved.readers
+        ]
         known = [bound for bound in bounds if bound is not None]
         if len(known) < len(bounds):
             return  # a reader without statistics: the old bound stays
@@ -226,17 +248,23 @@ class ErrorBounds:
         state.bound = bound
 
     def _reader_bound(
-        self, reader: BackwardReader, state: ValueBound, sharers: dict[int, int]
+        self,
+        reader: BackwardReader,
+        state: ValueBound,
+        sharers: dict[int, int],
+        factor: float,
     ) -> float | None:
         compression = reader.compression
         if compression.mode == Compression.FIXED:
             assert state.seen is not None
-            return fixed_bound(compression, state.seen)
-        cap = compression.bound_cap * state.std
+            return _fixed_bound(reader, state.seen, factor)
+        cap = _relative(reader, compression.bound_cap, state.std, factor)
         if reader.rule == BoundRule.NORMALISED:
             return cap
         if reader.rule == BoundRule.PROPAGATED:
             return cap / PROPAGATED_DIVISOR
+        assert state.seen is not None
+        share = positive_share(state.seen) if reader.rectified else state.nonzero_share
         statistics = self.gradients[reader.layer]
         sigma = compression.sigma_factor * statistics.momentum * math.sqrt(self.iter_size)
         sigma /= math.sqrt(sharers[reader.layer])
@@ -246,13 +274,38 @@ class ErrorBounds:
                 compression.paper_a,
                 statistics.magnitude,
                 statistics.batch,
-                state.nonzero_share,
+                share,
             )
         else:
-            bound = gradient_bound(
-                sigma, statistics.magnitude, statistics.terms, state.nonzero_share
-            )
-        return None if bound is None else min(bound, cap)
+            bound = gradient_bound(sigma, statistics.magnitude, statistics.terms, share)
+        return None if bound is None else min(bound / factor, cap)
+
+
+def _fixed_bound(reader: BackwardReader, statistics: Statistics, factor: float) -> float:
+    """Bound of the saved value that keeps error_bound in the value that the reader sees."""
+    compression = reader.compression
+    if compression.bound_type == Compression.ABS:
+        return compression.error_bound / factor
+    if compression.bound_type == Compression.STD:
+        return _relative(reader, compression.error_bound, nonzero_std(statistics), factor)
+    return fixed_bound(compression, statistics)
+
+
+def _relative(reader: BackwardReader, share: float, std: float, factor: float) -> float:
+    """Bound that is this share of a std, which a value and what follows from it have alike.
+
+    A normalised value that is worked out from a Scale's output has a std of 1 in each channel, where
+    the output's std also has what the channels' offsets differ.
+    """
+    bound = share * std
+    if reader.rule == BoundRule.NORMALISED and reader.path:
+        bound = min(bound, share / factor)
+    return bound
+
+
+def _factor(reader: BackwardReader, factor_of: FactorOf) -> float:
+    """Return what multiplies an error between the saved value and the one that is read."""
+    return max(math.prod(factor_of(step) for step in reader.path), LEAST_SHARE)
 
 
 def _adaptive(reader: BackwardReader) -> bool:

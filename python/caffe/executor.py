@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from caffe._core import Error, MemoryKind, Tensor, memory
-from caffe._core.layers import ForwardContext, Propagation, Quality
+from caffe._core.layers import ForwardContext, Inverse, Need, Propagation, Quality
 from caffe._core.store import ActivationStore, Form, StoredActivation
 from caffe.debug_info import DebugInfo
 from caffe.graph import Graph, Node, Value
@@ -21,15 +21,18 @@ from caffe.layer_errors import LayerErrors
 from caffe.layer_types.base import LayerLike
 from caffe.layer_types.builtin import BuiltInRunner
 from caffe.memory_plan import ForwardStep, LayerFacts, MemoryPlan, SavedValue
+from caffe.recomputation import Recipe, Way
 
 _NOTHING = Tensor()
 _MOST_VALUES = 2**62
+
+FactorOf = Callable[[tuple[int, Way]], float]  # of a step of a recipe: what multiplies an error
 
 
 class BoundSource(Protocol):
     """Where the executor gets error bounds, and whom it tells what it saw."""
 
-    def bound(self, saved: SavedValue, tensor: Tensor) -> float:
+    def bound(self, saved: SavedValue, tensor: Tensor, factor_of: FactorOf) -> float:
         """Absolute error bound for this value, about to be compressed."""
 
     def saw_stored(self, saved: SavedValue, stored: StoredActivation) -> None:
@@ -81,6 +84,7 @@ class RuntimeLayer:
     random_key: int
     bottom_shapes: list[tuple[int, ...]] = field(default_factory=list)
     always_reshape: bool = False
+    context: ForwardContext | None = None  # of the last forward pass
 
 
 @dataclass
@@ -124,6 +128,12 @@ class Executor:
         self._went_back: set[int] = set()  # layers whose backward pass followed the last forward
         self._held: set[int] = set()  # root values that the pass under way does not release
         self._store = ActivationStore()
+
+    def error_factor(self, step: tuple[int, Way]) -> float:
+        """Return what multiplies an error on its way through a step of a recipe, as of now."""
+        layer, way = step
+        traits = self.layers[layer].layer.traits()
+        return traits.inverse_error_factor if way == Way.INVERT else traits.error_factor
 
     # -- buffers ---------------------------------------------------------------------------------
 
@@ -259,7 +269,9 @@ class Executor:
             save_for_backward=self.saves and layer.facts.runs_backward,
             random_key=layer.random_key,
             forward_count=max(self.forward_count - 1, 0),
+            inverts=step.inverts,
         )
+        layer.context = context
         began = time.perf_counter()
         if not layer.facts.traits.alias:
             with LayerErrors(node, users_code=True):
@@ -297,7 +309,7 @@ class Executor:
         bound = 0.0
         if saved.form == Form.BOUNDED:
             assert self.bounds is not None
-            bound = self.bounds.bound(saved, slot.data)
+            bound = self.bounds.bound(saved, slot.data, self.error_factor)
         stored = self._store.save(
             slot.data,
             saved.form,
@@ -366,8 +378,8 @@ class Executor:
         if index in self._went_back and not self.plan.retains_all:
             raise Error("under compression backward can run once after each forward")
         self._went_back.add(index)
-        src = self._read(node.bottoms, facts.needs.bottoms)
-        dst = self._read(node.tops, facts.needs.tops)
+        src = self._read(index, node.bottoms, facts.needs.bottoms)
+        dst = self._read(index, node.tops, facts.needs.tops)
         diff_dst = [self._top_diff(value) for value in node.tops]
         if self.bounds is not None and diff_dst and self.bounds.wants_gradient(index):
             self.bounds.saw_gradient(index, diff_dst[0], layer.layer.gradient_terms())
@@ -384,20 +396,60 @@ class Executor:
             self._release_after_backward(layer)
         return took * 1e3
 
-    def _read(self, values: list[Value], needs: Sequence[object]) -> list[Tensor]:
-        """Return the tensors that backward needs, restored where they were compressed."""
+    def _read(self, index: int, values: list[Value], needs: Sequence[Need]) -> list[Tensor]:
+        """Return the tensors that backward of layer `index` needs, restored or worked out."""
         tensors = []
         for value, need in zip(values, needs):
-            if need.quality == Quality.NOTHING:  # type: ignore[attr-defined]
+            if need.quality == Quality.NOTHING:
                 tensors.append(_NOTHING)
                 continue
-            slot = self.slots[self.plan.roots[value.index].index]
-            if slot.data is None and slot.stored is not None:
-                slot.data = self._store.restore(slot.stored)
-                if slot.stored.form != Form.RAW:
+            root = self.plan.roots[value.index]
+            slot = self.slots[root.index]
+            if slot.data is None and (slot.stored is not None or root.index in self.plan.recipes):
+                slot.data = self._known_again(root)
+                stored = slot.stored
+                used_up = index <= self.plan.last_use.get(root.index, index)
+                if stored is not None and stored.form != Form.RAW and used_up:
                     slot.stored = None
             tensors.append(self.data(value))
         return tensors
+
+    def _known_again(self, root: Value) -> Tensor:
+        """Return the values of `root` for backward, restored or worked out again."""
+        slot = self.slots[root.index]
+        if slot.data is not None:
+            return slot.data
+        if slot.stored is not None:
+            return self._store.restore(slot.stored)
+        recipe = self.plan.recipes.get(root.index)
+        if recipe is None:
+            return self.data(root)  # which says that it is not there
+        src = [self._known_again(value) for value in recipe.inputs]
+        runtime = self.layers[recipe.layer]
+        inverts = recipe.way == Way.INVERT
+        if self._may_overwrite(recipe, src[0], slot.shape):
+            dst = src[0].reshaped(slot.shape)
+        else:
+            dst = Tensor(slot.shape, MemoryKind.RAW_ACTIVATIONS)
+        with LayerErrors(runtime.node):
+            if inverts:
+                runtime.layer.invert(src[0], dst)
+            else:
+                assert runtime.context is not None
+                runtime.layer.rerun(src, [dst], runtime.context)
+        return dst
+
+    def _may_overwrite(self, recipe: Recipe, src: Tensor, shape: Sequence[int]) -> bool:
+        """Whether a recipe may write its output over its first input: a copy of nobody's."""
+        slot = self.slots[recipe.inputs[0].index]
+        if slot.data is not None or (slot.stored is not None and slot.stored.form == Form.RAW):
+            return False
+        if src.count != _count(shape):
+            return False
+        traits = self.layers[recipe.layer].facts.traits
+        if recipe.way == Way.INVERT:
+            return traits.inverse == Inverse.VALUE
+        return traits.forward_in_place
 
     def _top_diff(self, value: Value) -> Tensor:
         slot = self.slots[value.index]
@@ -423,11 +475,13 @@ class Executor:
         return tensors
 
     def _release_after_backward(self, layer: RuntimeLayer) -> None:
-        layer.layer.drop_saved()
         for value in layer.node.tops:
             if not self._is_kept(value):
                 self.slots[value.index].diff = None
-        for root in self.plan.backward[layer.node.index].release:
+        step = self.plan.backward[layer.node.index]
+        for index in step.drop:
+            self.layers[index].layer.drop_saved()
+        for root in step.release:
             slot = self.slots[root.index]
             slot.stored = None
             if root.index not in self.plan.kept:

@@ -1,39 +1,37 @@
 """The memory plan: which values are kept for backward, in which form, and when buffers die.
 
-Made once from the graph and from what each layer declares (needs and traits). It decides; net.py
-carries it out; error_bound.py sets the bounds. It holds no buffers and does no arithmetic.
+Made once from the graph and from what each layer declares (needs and traits). It decides; the
+executor carries it out; error_bound.py sets the bounds. It holds no buffers and does no arithmetic.
+Which values are kept and which are worked out again is recomputation.py's choice.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from caffe._core.layers import BoundRule, Needs, Quality, Traits
+from caffe._core.layers import BoundRule, Inverse, Needs, Quality, Traits
 from caffe._core.store import Form
 from caffe.graph import Graph, Node, Value
 from caffe.proto import caffe_pb2 as pb
+from caffe.recomputation import SMALL_COUNT, LayerCosts, Level, Recipe, Recomputation, Way
 
 Mode = pb.CompressionParameter
 
-#: Bounded values with fewer values than this are kept raw: a stream's header would eat the gain.
-SMALL_COUNT = 1024
-
-_QUALITY_ORDER = {
-    Quality.NOTHING: 0,
-    Quality.SIGN: 1,
-    Quality.BOUNDED: 2,
-    Quality.BOUNDED_SIGN: 3,
-    Quality.EXACT: 4,
+_LEVELS = {
+    Quality.SIGN: Level.SIGN,
+    Quality.BOUNDED: Level.BOUNDED,
+    Quality.BOUNDED_SIGN: Level.BOUNDED_SIGN,
+    Quality.EXACT: Level.RAW,
 }
-
-
-def combine(first: Quality, second: Quality) -> Quality:
-    """Return the weakest quality that serves two readers."""
-    if {first, second} == {Quality.SIGN, Quality.BOUNDED}:
-        return Quality.BOUNDED_SIGN
-    return max(first, second, key=_QUALITY_ORDER.__getitem__)
+_FORMS = {
+    Level.SIGN: Form.SIGN,
+    Level.BOUNDED: Form.BOUNDED,
+    Level.BOUNDED_SIGN: Form.BOUNDED,
+    Level.LOSSLESS: Form.LOSSLESS,
+    Level.RAW: Form.RAW,
+}
 
 
 @dataclass
@@ -54,6 +52,17 @@ class BackwardReader:
     quality: Quality
     rule: BoundRule
     compression: pb.CompressionParameter
+    path: tuple[tuple[int, Way], ...] = ()  # the recipes between the saved value and the one read
+    rectified: bool = False  # one of them is a ReLU: only what is positive is read
+
+    @property
+    def level(self) -> Level:
+        """How well the value has to be known, in this reader's mode."""
+        if self.compression.mode == Mode.NONE:
+            return Level.RAW
+        if self.compression.mode == Mode.LOSSLESS and self.quality != Quality.SIGN:
+            return max(_LEVELS[self.quality], Level.LOSSLESS)
+        return _LEVELS[self.quality]
 
 
 @dataclass
@@ -61,14 +70,14 @@ class SavedValue:
     """How one value lives between forward and backward."""
 
     value: Value
-    quality: Quality
+    level: Level
     form: Form
-    readers: list[BackwardReader]
+    readers: list[BackwardReader]  # of it, and of what is worked out from it
 
     @property
     def keep_sign(self) -> bool:
         """Whether the sign of every element must survive."""
-        return self.quality in (Quality.SIGN, Quality.BOUNDED_SIGN)
+        return self.level in (Level.SIGN, Level.BOUNDED_SIGN)
 
     @property
     def dither(self) -> bool:
@@ -81,6 +90,7 @@ class ForwardStep:
     """What happens around one layer's forward pass. Lists hold root values."""
 
     in_place: bool = False  # top 0 is written over bottom 0
+    inverts: bool = False  # backward will work out bottom 0 from top 0
     save_before: list[Value] = field(default_factory=list)
     save_after: list[Value] = field(default_factory=list)
     release: list[Value] = field(default_factory=list)
@@ -92,6 +102,7 @@ class BackwardStep:
 
     in_place: bool = False  # the gradient of bottom 0 is written over that of top 0
     release: list[Value] = field(default_factory=list)
+    drop: list[int] = field(default_factory=list)  # layers that then let go of what they kept
 
 
 @dataclass
@@ -102,14 +113,21 @@ class MemoryPlan:
     roots: list[Value]  # by value index: the value whose buffer it shares (itself, mostly)
     kept: frozenset[int]  # root values (by index) that are never released
     saved: dict[int, SavedValue]  # by index of root value
+    recipes: dict[int, Recipe]  # by index of root value: what is worked out again in backward
+    last_use: dict[int, int]  # by index of root value: the lowest layer whose backward makes a
+    # recipe read it
     forward: list[ForwardStep]
     backward: list[BackwardStep]
 
     def digest(self) -> str:
         """Return a hash of what is kept how; a resumed run must have the same."""
         lines = [
-            f"{saved.value.index} {saved.value.name} {saved.form.name} {saved.quality.name}"
+            f"{saved.value.index} {saved.value.name} {saved.form.name} {saved.level.name}"
             for _, saved in sorted(self.saved.items())
+        ]
+        lines += [
+            f"{root} {recipe.way.value} {recipe.layer}"
+            for root, recipe in sorted(self.recipes.items())
         ]
         text = "\n".join([f"retains_all={self.retains_all}", *lines])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -146,20 +164,34 @@ def make_plan(
     """
     roots = find_roots(graph, [fact.traits for fact in facts])
     kept = _kept_roots(graph, roots, set(keep))
-    saved = _saved_values(graph, facts, roots, kept, count, retains_all) if saves else {}
+    readers = _backward_readers(graph, facts, roots) if saves else {}
+    if retains_all:
+        saved = {
+            index: SavedValue(graph.values[index], Level.RAW, Form.RAW, value_readers)
+            for index, value_readers in readers.items()
+        }
+        recipes: dict[int, Recipe] = {}
+    else:
+        saved, recipes = _choose(graph, facts, roots, kept, count, readers)
     plan = MemoryPlan(
         retains_all=retains_all,
         roots=roots,
         kept=kept,
         saved=saved,
+        recipes=recipes,
+        last_use={},
         forward=[ForwardStep() for _ in graph.nodes],
         backward=[BackwardStep() for _ in graph.nodes],
     )
     last_reader = _last_readers(graph, roots)
     for node in graph.nodes:
         _plan_in_place(plan, node, facts[node.index], last_reader)
+    for recipe in recipes.values():
+        if recipe.way == Way.INVERT and facts[recipe.layer].traits.inverse == Inverse.VALUE:
+            plan.forward[recipe.layer].inverts = True
     if not retains_all:
-        _plan_releases(plan, graph, last_reader)
+        _plan_recipes(plan, readers)
+        _plan_releases(plan, graph, last_reader, readers)
     return plan
 
 
@@ -174,15 +206,11 @@ def _kept_roots(graph: Graph, roots: list[Value], names: set[str]) -> frozenset[
     return frozenset(kept)
 
 
-def _saved_values(
-    graph: Graph,
-    facts: Sequence[LayerFacts],
-    roots: list[Value],
-    kept: frozenset[int],
-    count: Callable[[Value], int],
-    retains_all: bool,
-) -> dict[int, SavedValue]:
-    readers: dict[int, list[BackwardReader]] = {}
+Readers = dict[int, list[BackwardReader]]  # by index of root value
+
+
+def _backward_readers(graph: Graph, facts: Sequence[LayerFacts], roots: list[Value]) -> Readers:
+    readers: Readers = {}
     for node, fact in zip(graph.nodes, facts):
         if not fact.runs_backward:
             continue
@@ -192,32 +220,76 @@ def _saved_values(
                 readers.setdefault(roots[value.index].index, []).append(
                     BackwardReader(node.index, need.quality, need.rule, fact.compression)
                 )
+    return readers
+
+
+def _choose(
+    graph: Graph,
+    facts: Sequence[LayerFacts],
+    roots: list[Value],
+    kept: frozenset[int],
+    count: Callable[[Value], int],
+    readers: Readers,
+) -> tuple[dict[int, SavedValue], dict[int, Recipe]]:
+    """Decide what is saved, in which form and for whom, and what is worked out again."""
+    demands = {
+        index: {reader.level for reader in value_readers}
+        for index, value_readers in readers.items()
+    }
+    costs = [
+        LayerCosts(fact.traits, fact.runs_backward, fact.compression.recompute) for fact in facts
+    ]
+    decision = Recomputation(graph, roots, costs, demands, kept, count).solve()
     saved = {}
-    for index, value_readers in readers.items():
+    for index, level in sorted(decision.saved.items()):
         root = graph.values[index]
-        quality = Quality.NOTHING
+        raw = index in kept or (level != Level.SIGN and count(root) < SMALL_COUNT)
+        saved[index] = SavedValue(root, level, Form.RAW if raw else _FORMS[level], [])
+    for index, value_readers in readers.items():
         for reader in value_readers:
-            quality = combine(quality, reader.quality)
-        if retains_all or index in kept:
-            form = Form.RAW
-        else:
-            form = _form(quality, value_readers, count(root))
-        saved[index] = SavedValue(root, quality, form, value_readers)
-    return saved
+            _tell_saved(graph, index, reader, decision.recipes, saved)
+    return saved, decision.recipes
 
 
-def _form(quality: Quality, readers: list[BackwardReader], count: int) -> Form:
-    """Return the cheapest form that serves every reader."""
-    if quality == Quality.EXACT:
-        return Form.RAW
-    modes = {reader.compression.mode for reader in readers}
-    if Mode.NONE in modes:
-        return Form.RAW
-    if quality == Quality.SIGN:
-        return Form.SIGN
-    if count < SMALL_COUNT:
-        return Form.RAW
-    return Form.LOSSLESS if Mode.LOSSLESS in modes else Form.BOUNDED
+def _tell_saved(
+    graph: Graph,
+    index: int,
+    reader: BackwardReader,
+    recipes: dict[int, Recipe],
+    saved: dict[int, SavedValue],
+) -> None:
+    """Enter a reader of this root value at the saved values that it is worked out from."""
+    if index in saved:
+        saved[index].readers.append(reader)
+        return
+    recipe = recipes[index]
+    rectifies = recipe.way == Way.RERUN and graph.nodes[recipe.layer].type == "ReLU"
+    further = replace(
+        reader,
+        path=(*reader.path, recipe.step),
+        rectified=reader.rectified or rectifies,
+    )
+    for value in recipe.inputs:
+        _tell_saved(graph, value.index, further, recipes, saved)
+
+
+def _plan_recipes(plan: MemoryPlan, readers: Readers) -> None:
+    """Find how long what recipes read is needed: values, and what layers keep of their own."""
+    own = {index: index for index in range(len(plan.backward))}  # layer -> when it lets go
+
+    def note(index: int, layer: int) -> None:
+        recipe = plan.recipes[index]
+        own[recipe.layer] = min(own[recipe.layer], layer)
+        for value in recipe.inputs:
+            plan.last_use[value.index] = min(plan.last_use.get(value.index, layer), layer)
+            if value.index in plan.recipes:
+                note(value.index, layer)
+
+    for index in plan.recipes:
+        if index in readers:
+            note(index, max(reader.layer for reader in readers[index]))
+    for layer, step in own.items():
+        plan.backward[step].drop.append(layer)
 
 
 def _last_readers(graph: Graph, roots: list[Value]) -> dict[int, int]:
@@ -255,19 +327,23 @@ def _plan_in_place(
     plan.forward[node.index].in_place = free
 
 
-def _plan_releases(plan: MemoryPlan, graph: Graph, last_reader: dict[int, int]) -> None:
+def _plan_releases(
+    plan: MemoryPlan, graph: Graph, last_reader: dict[int, int], readers: Readers
+) -> None:
     for value in graph.values:
         if plan.roots[value.index] is not value:
             continue
         step = plan.forward[last_reader[value.index]]
-        saved = plan.saved.get(value.index)
-        if saved is not None:
+        if value.index in plan.saved:
             overwritten = (
                 step.in_place
                 and plan.roots[graph.nodes[last_reader[value.index]].bottoms[0].index] is value
             )
             (step.save_before if overwritten else step.save_after).append(value)
-            lowest = min(reader.layer for reader in saved.readers)
-            plan.backward[lowest].release.append(value)
+        uses = [reader.layer for reader in readers.get(value.index, [])]
+        if value.index in plan.last_use:
+            uses.append(plan.last_use[value.index])
+        if uses:
+            plan.backward[min(uses)].release.append(value)
         if value.index not in plan.kept:
             step.release.append(value)

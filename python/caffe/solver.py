@@ -287,7 +287,9 @@ class Solver:
         if debug:
             debug.log()
         if self.bounds.collecting:
-            self.bounds.refresh(self._saved_values(), self._momentum_of)
+            self.bounds.refresh(
+                self._saved_values(), self._momentum_of, self.net.executor.error_factor
+            )
             self.schedule.done(self.iter + 1)
             self.bounds.collecting = False
 

@@ -126,10 +126,10 @@ def test_forward_without_saving_updates_running_statistics_and_keeps_nothing() -
     assert layer.core.saved_bytes() == 0
 
 
-def test_keeps_one_float_a_channel_until_dropped() -> None:
+def test_keeps_two_floats_a_channel_until_dropped() -> None:
     layer = _fresh(random_array(4, 3, 5))
     layer.forward()
-    assert layer.core.saved_bytes() == 3 * 4
+    assert layer.core.saved_bytes() == 2 * 3 * 4
     layer.core.drop_saved()
     assert layer.core.saved_bytes() == 0
     with pytest.raises(_core.Error, match="without a forward pass that saved"):

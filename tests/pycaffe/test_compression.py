@@ -97,10 +97,10 @@ def test_fields_change_what_is_kept() -> None:
     coarse = made.compression["conv2"]
     assert coarse.stored_bytes < sizes / 2
     assert made.compression.param.error_bound == 0.5
-    made.compression.set(error_bound=0.125, bound_type="ABS", keep=["conv1"])
+    made.compression.set(error_bound=0.125, bound_type="ABS", keep=["conv2"])
     made.step(1)
     assert made.compression["conv2"].error_bound == 0.125
-    assert made.net.blobs["conv1"].data.shape == (16, 20, 24, 24)
+    assert made.net.blobs["conv2"].data.shape == (16, 50, 8, 8)
 
 
 def test_new_mode_drops_old_bounds() -> None:
@@ -121,7 +121,7 @@ def test_what_is_kept_can_be_asked_of_any_net() -> None:
 
 
 def test_mistakes() -> None:
-    made = solver('mode: FIXED keep: "conv1"')
+    made = solver('mode: FIXED keep: "conv2"')
     made.step(1)
     with pytest.raises(KeyError, match="nothing is kept for 'cnov2'; did you mean 'conv2'"):
         made.compression["cnov2"]
@@ -139,5 +139,5 @@ def test_mistakes() -> None:
         with pytest.raises(error, match=message):
             made.compression.set(**fields)
     made.step(1)  # what was refused changed nothing
-    assert list(made.compression.param.keep) == ["conv1"]
+    assert list(made.compression.param.keep) == ["conv2"]
     assert made.compression["conv2"].form == "bounded"

@@ -24,6 +24,11 @@ class BatchAxis(_Enum):
     COUPLED: ClassVar[BatchAxis]
     INDEPENDENT: ClassVar[BatchAxis]
 
+class Inverse(_Enum):
+    NONE: ClassVar[Inverse]
+    VALUE: ClassVar[Inverse]
+    SELECTED: ClassVar[Inverse]
+
 class Need:
     def __init__(self, quality: Quality = ..., rule: BoundRule = ...) -> None: ...
     @property
@@ -48,12 +53,23 @@ class Propagation:
 class Traits:
     def __init__(self) -> None: ...
     cheap: bool
+    keeps_sign: bool
+    inverse: Inverse
+    slices: bool
     forward_in_place: bool
     backward_in_place: bool
     alias: bool
     batch_axis: BatchAxis
     differentiable_bottoms: int
     error_factor: float
+    inverse_error_factor: float
+
+class BatchSlice:
+    def __init__(self, index: int = 0, first: int = 0) -> None: ...
+    @property
+    def index(self) -> int: ...
+    @property
+    def first(self) -> int: ...
 
 class ForwardContext:
     def __init__(
@@ -62,6 +78,8 @@ class ForwardContext:
         save_for_backward: bool = True,
         random_key: int = 0,
         forward_count: int = 0,
+        inverts: bool = False,
+        slice: BatchSlice = ...,
     ) -> None: ...
     @property
     def train(self) -> bool: ...
@@ -71,6 +89,10 @@ class ForwardContext:
     def random_key(self) -> int: ...
     @property
     def forward_count(self) -> int: ...
+    @property
+    def inverts(self) -> bool: ...
+    @property
+    def slice(self) -> BatchSlice: ...
 
 def multiply(
     a: npt.NDArray[np.float32],
@@ -96,7 +118,12 @@ class Layer:
         diff_dst: Sequence[Tensor],
         diff_src: Sequence[Tensor],
         propagation: Propagation,
+        slice: BatchSlice = ...,
     ) -> None: ...
+    def rerun(
+        self, src: Sequence[Tensor], dst: Sequence[Tensor], context: ForwardContext
+    ) -> None: ...
+    def invert(self, dst: Tensor, src: Tensor, slice: BatchSlice = ...) -> None: ...
     def gradient_terms(self) -> int: ...
     def saved_bytes(self) -> int: ...
     def drop_saved(self) -> None: ...
