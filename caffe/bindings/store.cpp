@@ -36,7 +36,9 @@ void bind_store(py::module_& m) {
       .def("save", &ActivationStore::save, "tensor"_a, "form"_a, "error_bound"_a = 0.0,
            "keep_sign"_a = false, "dither"_a = py::none(), "expected_bytes"_a = 0,
            "count_values"_a = true, Release())
-      .def("restore", &ActivationStore::restore, Release());
+      .def("restore", &ActivationStore::restore, Release())
+      .def("restore_into", &ActivationStore::restore_into, "stored"_a, "first"_a, "dst"_a,
+           Release());
   store.def("pack_sign", &pack_sign, "tensor"_a, "kind"_a = MemoryKind::Workspace, Release());
   store.def("statistics_of", &statistics_of, "tensor"_a, Release());
 }

@@ -29,6 +29,7 @@ Traits FlattenLayer::traits() const {
   traits.backward_in_place = true;
   traits.alias = true;
   traits.batch_axis = folds_batch_ ? BatchAxis::Coupled : BatchAxis::Independent;
+  traits.slices = !folds_batch_;
   return traits;
 }
 

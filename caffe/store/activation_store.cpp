@@ -117,6 +117,30 @@ Tensor ActivationStore::restore(const StoredActivation& stored) {
   return tensor;
 }
 
+void ActivationStore::restore_into(const StoredActivation& stored, int64_t first,
+                                   const Tensor& dst) {
+  const int64_t count = dst.count();
+  require(first >= 0 && first + count <= shape_count(stored.shape_), "values ", first, " to ",
+          first + count, " of ", shape_string(stored.shape_), " do not exist");
+  float* y = dst.data();
+  if (stored.bytes_) {
+    sz::decompress_range(context_, reinterpret_cast<const uint8_t*>(stored.bytes_->data()),
+                         stored.bytes_->bytes(), static_cast<uint64_t>(first),
+                         static_cast<size_t>(count), y);
+  } else if (stored.tensor_.is_mask()) {
+    const uint64_t* words = stored.tensor_.mask_words();
+    parallel_for(count, kParallelGrain, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        y[i] = static_cast<float>(words[(first + i) / 64] >> ((first + i) % 64) & 1);
+      }
+    });
+  } else {
+    const float* x = stored.tensor_.data() + first;
+    parallel_for(count, kParallelGrain,
+                 [=](int64_t begin, int64_t end) { std::copy(x + begin, x + end, y + begin); });
+  }
+}
+
 Tensor pack_sign(const Tensor& tensor, MemoryKind kind) {
   Tensor mask = Tensor::make(tensor.shape(), kind, DType::Mask);
   const float* x = tensor.data();

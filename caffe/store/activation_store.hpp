@@ -51,6 +51,8 @@ class ActivationStore {
                                          int64_t expected_bytes, bool count_values);
   // The values again; a mask for Sign. Raw gives the very buffer that was saved.
   Tensor restore(const StoredActivation& stored);
+  // Values from index `first` on, dst.count() of them, into `dst`; of Sign, 1 and 0.
+  void restore_into(const StoredActivation& stored, int64_t first, const Tensor& dst);
 
  private:
   sz::Context context_;

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from caffe._core.layers import Propagation
-from caffe.executor import RuntimeLayer
 from caffe.layer_errors import LayerErrors
 from caffe.learning import LearnedBlob
+from caffe.runtime import RuntimeLayer
 
 
 def decide_backward(

@@ -14,7 +14,8 @@ from typing import TextIO
 
 from caffe._core import memory
 from caffe._core.layers import BoundRule
-from caffe.executor import Executor, StoredReport
+from caffe.executor import Executor
+from caffe.runtime import StoredReport
 
 
 @dataclass

@@ -12,9 +12,9 @@ from caffe import log
 from caffe._core import Tensor
 
 if TYPE_CHECKING:
-    from caffe.executor import RuntimeLayer
     from caffe.learning import LearnedBlob
     from caffe.net import Net
+    from caffe.runtime import RuntimeLayer
 
 
 class DebugInfo:

@@ -191,14 +191,14 @@ class ErrorBounds:
         """Whether this backward pass should measure the layer's output gradient."""
         return self.collecting and layer in self.gradients
 
-    def saw_gradient(self, layer: int, gradient: Tensor, terms: int) -> None:
+    def saw_gradient(self, layer: int, gradient: Tensor, terms: int, batch: int) -> None:
         """Measure the output gradient of a layer whose weights learn."""
         statistics = self.gradients[layer]
         magnitude = gradient.mean_abs() if self._use_mean_abs[layer] else gradient.rms()
         statistics.sum_squares += magnitude * magnitude
         statistics.passes += 1
         statistics.terms = terms
-        statistics.batch = gradient.shape[0] if gradient.shape else 1
+        statistics.batch = batch
 
     # -- refresh -----------------------------------------------------------------------------------
 
@@ -294,8 +294,8 @@ def _fixed_bound(reader: BackwardReader, statistics: Statistics, factor: float) 
 def _relative(reader: BackwardReader, share: float, std: float, factor: float) -> float:
     """Bound that is this share of a std, which a value and what follows from it have alike.
 
-    A normalised value that is worked out from a Scale's output has a std of 1 in each channel, where
-    the output's std also has what the channels' offsets differ.
+    A normalised value that is worked out from a Scale's output has a std of 1 in each channel,
+    where the output's std also has what the channels' offsets differ.
     """
     bound = share * std
     if reader.rule == BoundRule.NORMALISED and reader.path:

@@ -65,6 +65,9 @@ class BackwardReader:
         return _LEVELS[self.quality]
 
 
+Readers = dict[int, list[BackwardReader]]  # by index of root value
+
+
 @dataclass
 class SavedValue:
     """How one value lives between forward and backward."""
@@ -114,12 +117,14 @@ class MemoryPlan:
     kept: frozenset[int]  # root values (by index) that are never released
     saved: dict[int, SavedValue]  # by index of root value
     recipes: dict[int, Recipe]  # by index of root value: what is worked out again in backward
-    last_use: dict[int, int]  # by index of root value: the lowest layer whose backward makes a
-    # recipe read it
+    direct_readers: Readers  # by index of root value: the layers whose backward reads it
+    release_at: dict[int, int]  # by index of root value: the layer after whose backward nobody
+    # wants the value any more
+    last_reader: dict[int, int]  # by index of root value: in forward; its writer if nobody reads it
     forward: list[ForwardStep]
     backward: list[BackwardStep]
 
-    def digest(self) -> str:
+    def digest(self, slice_size: int = 0) -> str:
         """Return a hash of what is kept how; a resumed run must have the same."""
         lines = [
             f"{saved.value.index} {saved.value.name} {saved.form.name} {saved.level.name}"
@@ -129,6 +134,7 @@ class MemoryPlan:
             f"{root} {recipe.way.value} {recipe.layer}"
             for root, recipe in sorted(self.recipes.items())
         ]
+        lines += [f"slice {slice_size}"] if slice_size else []
         text = "\n".join([f"retains_all={self.retains_all}", *lines])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -179,19 +185,20 @@ def make_plan(
         kept=kept,
         saved=saved,
         recipes=recipes,
-        last_use={},
+        direct_readers=readers,
+        release_at={},
+        last_reader=_last_readers(graph, roots),
         forward=[ForwardStep() for _ in graph.nodes],
         backward=[BackwardStep() for _ in graph.nodes],
     )
-    last_reader = _last_readers(graph, roots)
     for node in graph.nodes:
-        _plan_in_place(plan, node, facts[node.index], last_reader)
+        _plan_in_place(plan, node, facts[node.index])
     for recipe in recipes.values():
         if recipe.way == Way.INVERT and facts[recipe.layer].traits.inverse == Inverse.VALUE:
             plan.forward[recipe.layer].inverts = True
     if not retains_all:
-        _plan_recipes(plan, readers)
-        _plan_releases(plan, graph, last_reader, readers)
+        _plan_recipes(plan)
+        _plan_releases(plan, graph)
     return plan
 
 
@@ -204,9 +211,6 @@ def _kept_roots(graph: Graph, roots: list[Value], names: set[str]) -> frozenset[
         if node.type == "Input":
             kept.update(roots[top.index].index for top in node.tops)
     return frozenset(kept)
-
-
-Readers = dict[int, list[BackwardReader]]  # by index of root value
 
 
 def _backward_readers(graph: Graph, facts: Sequence[LayerFacts], roots: list[Value]) -> Readers:
@@ -273,21 +277,25 @@ def _tell_saved(
         _tell_saved(graph, value.index, further, recipes, saved)
 
 
-def _plan_recipes(plan: MemoryPlan, readers: Readers) -> None:
-    """Find how long what recipes read is needed: values, and what layers keep of their own."""
+def _plan_recipes(plan: MemoryPlan) -> None:
+    """Find how long values are wanted, and how long what layers keep of their own."""
+    readers = plan.direct_readers
+    for index, value_readers in readers.items():
+        plan.release_at[index] = min(reader.layer for reader in value_readers)
     own = {index: index for index in range(len(plan.backward))}  # layer -> when it lets go
 
     def note(index: int, layer: int) -> None:
         recipe = plan.recipes[index]
         own[recipe.layer] = min(own[recipe.layer], layer)
         for value in recipe.inputs:
-            plan.last_use[value.index] = min(plan.last_use.get(value.index, layer), layer)
+            until = plan.release_at.get(value.index, layer)
+            plan.release_at[value.index] = min(until, layer)
             if value.index in plan.recipes:
                 note(value.index, layer)
 
     for index in plan.recipes:
         if index in readers:
-            note(index, max(reader.layer for reader in readers[index]))
+            note(index, min(reader.layer for reader in readers[index]))
     for layer, step in own.items():
         plan.backward[step].drop.append(layer)
 
@@ -301,9 +309,7 @@ def _last_readers(graph: Graph, roots: list[Value]) -> dict[int, int]:
     return last
 
 
-def _plan_in_place(
-    plan: MemoryPlan, node: Node, facts: LayerFacts, last_reader: dict[int, int]
-) -> None:
+def _plan_in_place(plan: MemoryPlan, node: Node, facts: LayerFacts) -> None:
     """Let the layer write over its bottom where nobody misses the bottom."""
     if facts.traits.alias or not node.bottoms or not node.tops:
         return
@@ -315,7 +321,7 @@ def _plan_in_place(
     others = {plan.roots[value.index].index for value in node.bottoms[1:]}
     free = (
         facts.traits.forward_in_place
-        and last_reader[root.index] == node.index
+        and plan.last_reader[root.index] == node.index
         and root.index not in plan.kept
         and root.index not in others
     )
@@ -327,23 +333,16 @@ def _plan_in_place(
     plan.forward[node.index].in_place = free
 
 
-def _plan_releases(
-    plan: MemoryPlan, graph: Graph, last_reader: dict[int, int], readers: Readers
-) -> None:
+def _plan_releases(plan: MemoryPlan, graph: Graph) -> None:
     for value in graph.values:
         if plan.roots[value.index] is not value:
             continue
-        step = plan.forward[last_reader[value.index]]
+        last = plan.last_reader[value.index]
+        step = plan.forward[last]
         if value.index in plan.saved:
-            overwritten = (
-                step.in_place
-                and plan.roots[graph.nodes[last_reader[value.index]].bottoms[0].index] is value
-            )
+            overwritten = step.in_place and plan.roots[graph.nodes[last].bottoms[0].index] is value
             (step.save_before if overwritten else step.save_after).append(value)
-        uses = [reader.layer for reader in readers.get(value.index, [])]
-        if value.index in plan.last_use:
-            uses.append(plan.last_use[value.index])
-        if uses:
-            plan.backward[min(uses)].release.append(value)
+        if value.index in plan.release_at:
+            plan.backward[plan.release_at[value.index]].release.append(value)
         if value.index not in plan.kept:
             step.release.append(value)

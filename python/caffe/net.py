@@ -23,18 +23,19 @@ from caffe.backward_scope import decide_backward
 from caffe.blob import Blob, ParameterBlob
 from caffe.debug_info import DebugInfo
 from caffe.error_bound import ErrorBounds
-from caffe.executor import Executor, RuntimeLayer, StoredReport
+from caffe.executor import Executor
 from caffe.graph import Graph, Node, build_graph
 from caffe.layer_errors import LayerErrors
 from caffe.layer_types.base import PythonLayer
 from caffe.layer_types.factory import make_layer
 from caffe.learning import LearnedBlob, Learning
-from caffe.memory_plan import LayerFacts, make_plan
+from caffe.memory_plan import LayerFacts, MemoryPlan, make_plan
 from caffe.names import suggestion
 from caffe.net_batches import add_datums, forward_all, forward_backward_all, set_input_arrays
 from caffe.net_views import ValueBlob, view_layer
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import read_net
+from caffe.runtime import RuntimeLayer, StoredReport
 from caffe.solver_check import check_layer_compression
 from caffe.upgrade import upgrade_net
 
@@ -162,16 +163,27 @@ class Net:
 
     def _make_plan(self) -> None:
         compression = self._settings.compression
+        self._executor.slice_size = compression.slice
         modes = {compression.mode} | {layer.facts.compression.mode for layer in self._runtime}
         self._executor.plan = make_plan(
             self.graph,
             [layer.facts for layer in self._runtime],
-            lambda value: int(np.prod(self._executor.slots[value.index].shape, dtype=np.int64)),
+            lambda value: self._executor.slots[value.index].count,
             retains_all=modes == {Compression.NONE} and not self._settings.forward_only,
             saves=self._settings.saves,
             keep=[*compression.keep, *self._kept_beside_overrides()],
         )
         self._check_keep(compression.keep)
+
+    def plain_plan(self) -> MemoryPlan:
+        """Return the plan of mode NONE, which keeps everything, to compare with."""
+        return make_plan(
+            self.graph,
+            [layer.facts for layer in self._runtime],
+            lambda value: self._executor.slots[value.index].count,
+            retains_all=True,
+            saves=self._settings.saves,
+        )
 
     def _kept_beside_overrides(self) -> list[str]:
         """Blobs that stay readable where the solver says NONE and only some layers compress."""

@@ -7,10 +7,11 @@ from typing import Any
 
 from caffe._core import Tensor
 from caffe.blob import Blob, ParameterBlob
-from caffe.executor import Executor, RuntimeLayer, check_shape
+from caffe.executor import Executor
 from caffe.graph import Node, Value
 from caffe.layer_types.base import Layer, PythonLayer
 from caffe.layer_types.input import Input
+from caffe.runtime import RuntimeLayer, check_shape
 
 
 class ValueBlob(Blob):

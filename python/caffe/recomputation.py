@@ -220,7 +220,7 @@ class Recomputation:
         return None
 
     def _follows_normalisation(self, root: int) -> bool:
-        """Whether the value comes of one that is kept for a normalisation: it costs nothing then."""
+        """Whether the value follows from one that a normalisation needs anyway."""
         bottoms = self._graph.nodes[self._graph.values[root].producer].bottoms
         if not bottoms:
             return False

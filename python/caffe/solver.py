@@ -18,10 +18,13 @@ import numpy as np
 from caffe import compression_log, log, solver_snapshot
 from caffe._core import MemoryKind, Tensor, memory
 from caffe._core.solvers import Regularization, UpdateOptions, gradient_sum_squares
+from caffe.compression_log import mib
 from caffe.debug_info import DebugInfo, UpdateInfo, log_totals
 from caffe.error_bound import ErrorBounds, Momentum, RefreshSchedule
 from caffe.learning import LearnedBlob
 from caffe.lr_policy import learning_rate
+from caffe.memory_estimate import MemoryEstimate, estimate, fit
+from caffe.memory_limit import parse_limit
 from caffe.memory_plan import SavedValue
 from caffe.mode import set_mode_gpu
 from caffe.names import suggestion
@@ -76,6 +79,7 @@ class Solver:
         self.history = [
             self._zeros(blob) for _ in range(self.histories) for blob in self.net.learned
         ]
+        self.fit_memory()
         for weights in param.weights:
             for path in filter(None, map(str.strip, weights.split(","))):
                 self.net.copy_from(path)
@@ -151,6 +155,54 @@ class Solver:
     def _uses_plan(self) -> bool:
         return not self.net.executor.plan.retains_all
 
+    # -- memory ------------------------------------------------------------------------------------
+
+    @property
+    def fixed_bytes(self) -> int:
+        """Bytes of parameters, their gradients and history."""
+        parameters = {
+            id(parameter): parameter.data.bytes
+            for layer in self.net.executor.layers
+            for parameter in layer.layer.parameters
+        }
+        gradients = sum(
+            blob.parameter.data.bytes for blob in self.net.learned if blob.spec.lr_mult != 0
+        )
+        history = sum(tensor.bytes for tensor in self.history)
+        return sum(parameters.values()) + gradients + history
+
+    def fit_memory(self) -> None:
+        """Let the batch go in slices as small as memory_limit makes it necessary.
+
+        Raises ValueError where nothing is small enough, or mode NONE keeps everything.
+        """
+        compression = self.param.compression_param
+        if not compression.memory_limit:
+            return
+        if not self._uses_plan:
+            raise ValueError(
+                "memory_limit needs activations to be released: set compression_param's mode to "
+                "LOSSLESS, FIXED or ADAPTIVE"
+            )
+        limit = parse_limit(compression.memory_limit)
+        executor = self.net.executor
+        executor.slice_size = fit(executor, self.fixed_bytes, limit)
+
+    def memory_estimate(self) -> MemoryEstimate:
+        """Return what an iteration of training is expected to take, before or after the first."""
+        return estimate(self.net.executor, self.net.plain_plan(), self.fixed_bytes)
+
+    def _log_memory_plan(self) -> None:
+        expected = self.memory_estimate()
+        if self.net.executor.slice_size:
+            log.info(f"Batches go in slices of {self.net.executor.slice_size} samples")
+        log.info(
+            f"Memory expected: {mib(expected.stored)} kept for backward, peak "
+            f"{mib(expected.planned_peak)} at layer '{expected.peak_layer}' (plain Caffe: "
+            f"{mib(expected.plain_peak)}); parameters, their gradients and history: "
+            f"{mib(expected.fixed)}"
+        )
+
     # -- training ----------------------------------------------------------------------------------
 
     def solve(self, resume_file: str | Path | None = None) -> None:
@@ -166,6 +218,8 @@ class Solver:
         if resume_file is not None:
             log.info(f"Restoring previous solver status from {resume_file}")
             self.restore(resume_file)
+        if self._uses_plan:
+            self._log_memory_plan()
         stopped = self._run_steps(self.param.max_iter - self.iter)
         interval = self.param.snapshot
         if self.param.snapshot_after_train and not (interval and self.iter % interval == 0):

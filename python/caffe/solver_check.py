@@ -8,6 +8,7 @@ from pathlib import Path
 
 from caffe.hdf5_snapshot import require_h5py
 from caffe.lr_policy import check_policy
+from caffe.memory_limit import parse_limit
 from caffe.proto import caffe_pb2 as pb
 
 #: Fields that any finite number will do for.
@@ -15,7 +16,7 @@ _FINITE = ("weight_decay", "clip_gradients", "gamma", "power")
 #: Field -> the least that it may be.
 _LEAST = {"iter_size": 1, "average_loss": 1, "snapshot": 0, "max_iter": 0}
 #: What only the solver can say of compression, not one of its layers.
-_SOLVER_ONLY = ("interval", "memory_limit", "keep", "display")
+_SOLVER_ONLY = ("interval", "memory_limit", "slice", "keep", "display")
 
 
 def check_solver(param: pb.SolverParameter) -> None:
@@ -56,8 +57,10 @@ def check_compression(compression: pb.CompressionParameter) -> None:
             )
     if compression.interval < 1:
         raise ValueError(f"compression_param: interval is {compression.interval}, needs at least 1")
+    if compression.slice < 0:
+        raise ValueError(f"compression_param: slice is {compression.slice}, needs to be from 0 up")
     if compression.memory_limit:
-        raise ValueError("compression_param: memory_limit is not supported yet; leave it out")
+        parse_limit(compression.memory_limit)
 
 
 def check_layer_compression(compression: pb.CompressionParameter) -> None:

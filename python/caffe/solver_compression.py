@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from caffe._core.store import Form
 from caffe.compression_log import row_name
-from caffe.executor import StoredReport
 from caffe.names import suggestion
 from caffe.net_spec import assign_proto
 from caffe.proto import caffe_pb2 as pb
+from caffe.runtime import StoredReport
 from caffe.solver_check import check_compression
 
 if TYPE_CHECKING:
@@ -173,9 +173,11 @@ class SolverCompression(Mapping[str, ValueCompression]):
         solver.param.compression_param.CopyFrom(new)
         try:
             solver.net.replan(new)
+            solver.fit_memory()
         except ValueError:
             solver.param.compression_param.CopyFrom(old)
             solver.net.replan(old)
+            solver.fit_memory()
             raise
         releases = new.mode != pb.CompressionParameter.NONE
         for net in solver.test_nets:

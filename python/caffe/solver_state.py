@@ -36,7 +36,7 @@ def collect(solver: Solver, state: pb.CometState) -> None:
     state.next_refresh = solver.schedule.next
     if solver.schedule.last_rate is not None:
         state.learning_rate = solver.schedule.last_rate
-    state.plan_hash = solver.net.executor.plan.digest()
+    state.plan_hash = solver.net.executor.plan_digest()
     state.random_seed = solver.seed
     state.random_counter.add(layer=_FORWARD_COUNT, count=solver.net.executor.forward_count)
     state.loss_window.extend(solver.loss_window)
@@ -59,7 +59,7 @@ def apply(solver: Solver, state: pb.CometState) -> None:
         for name, layer in _data_layers(net):
             if prefix + name in positions:
                 layer.position = positions[prefix + name]  # type: ignore[attr-defined]
-    if state.plan_hash != solver.net.executor.plan.digest():
+    if state.plan_hash != solver.net.executor.plan_digest():
         log.warning(
             "the solver state was written under another memory plan: error bounds start afresh"
         )

@@ -59,7 +59,7 @@ def test_compression_lowers_stored_bytes_and_peak(name: str) -> None:
     assert peaks["ADAPTIVE"] <= peaks["LOSSLESS"] < peaks["NONE"]
     # Noise compresses worse than images, and the smallest values are kept raw.
     assert stored["ADAPTIVE"] < 0.5 * raw
-    assert stored["ADAPTIVE"] < 0.6 * stored["LOSSLESS"]
+    assert stored["ADAPTIVE"] < 0.7 * stored["LOSSLESS"]
 
 
 def test_nothing_stays_allocated_between_steps() -> None:

@@ -14,6 +14,9 @@ ITERATIONS = Flag("iterations", 50, "number of iterations")
 LEVEL = Flag("level", 0, "level of the net, for include and exclude rules")
 BACKEND = Flag("backend", "lmdb", "kind of database", ("lmdb", "leveldb"))
 OVERWRITE = Flag("overwrite", False, "replace what is there")
+MEMORY_LIMIT = Flag(
+    "memory_limit", "", "most memory that training may take, such as 2G; excludes mode NONE"
+)
 STAGE = Flag("stage", "", "stages of the net, separated by commas")
 
 

@@ -20,6 +20,7 @@ COMMANDS = {
     "train": ("caffe.cli.train", "train a net, or fine-tune one"),
     "test": ("caffe.cli.test", "score a net on its data"),
     "time": ("caffe.cli.time", "measure the time each layer of a net takes"),
+    "memory": ("caffe.cli.memory", "show how much memory training will take, without training"),
     "device_query": ("caffe.cli.device_query", "show what this machine offers"),
     "prepare": ("caffe.cli.prepare", "make databases of images, and means of them"),
     "convert_imageset": ("caffe.cli.convert_imageset", "make a database of a list of images"),

@@ -13,6 +13,7 @@ from caffe import log, prototxt
 from caffe.cli.common import (
     GPU,
     LEVEL,
+    MEMORY_LIMIT,
     SOLVER,
     STAGE,
     WEIGHTS,
@@ -34,6 +35,7 @@ FLAGS = (
     GPU,
     LEVEL,
     STAGE,
+    MEMORY_LIMIT,
     Flag("sigint_effect", "stop", "what an interrupt (Ctrl-C) does", _EFFECTS),
     Flag("sighup_effect", "snapshot", "what a hang-up signal does", _EFFECTS),
     Flag(
@@ -89,7 +91,7 @@ def run(flags: Flags) -> int:
 
 
 def apply_flags(param: caffe_pb2.SolverParameter, flags: Flags) -> list[str]:
-    """Write what -level and -stage say into the solver's settings.
+    """Write what -level, -stage and -memory_limit say into the solver's settings.
 
     Returns:
         The files of weights to start from: -weights, or else those that the solver names; none with
@@ -100,6 +102,8 @@ def apply_flags(param: caffe_pb2.SolverParameter, flags: Flags) -> list[str]:
     if "stage" in flags.given:
         del param.train_state.stage[:]
         param.train_state.stage.extend(flags.words("stage"))
+    if flags.text("memory_limit"):
+        param.compression_param.memory_limit = flags.text("memory_limit")
     named = [path.strip() for paths in param.weights for path in paths.split(",")]
     del param.weights[:]
     if flags.text("snapshot"):

@@ -50,12 +50,6 @@ class LayerLike(Protocol):
     ) -> None:
         """Write dst."""
 
-    def rerun(self, src: Sequence[Tensor], dst: Sequence[Tensor], context: ForwardContext) -> None:
-        """Write dst in backward as forward did; of cheap layers."""
-
-    def invert(self, dst: Tensor, src: Tensor) -> None:
-        """Write bottom 0 from top 0 in backward; of layers with an inverse."""
-
     def backward(
         self,
         src: Sequence[Tensor],
@@ -166,14 +160,6 @@ class PythonLayer:
         self.layer.forward(self._bottom, self._top)
         self._check_shapes(dst)
         self._unbind()
-
-    def rerun(self, src: Sequence[Tensor], dst: Sequence[Tensor], context: ForwardContext) -> None:
-        """Raise: the plan never asks it of a layer that does not say that it is cheap."""
-        raise NotImplementedError(f"{type(self.layer).__name__} cannot be run again")
-
-    def invert(self, dst: Tensor, src: Tensor) -> None:
-        """Raise: the plan never asks it of a layer that does not say that it has an inverse."""
-        raise NotImplementedError(f"{type(self.layer).__name__} has no inverse")
 
     def backward(
         self,

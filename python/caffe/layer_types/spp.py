@@ -66,7 +66,6 @@ class SPP:
     def traits(self) -> core.Traits:
         """Return Pooling's."""
         traits = core.Traits()
-        traits.cheap = True
         traits.batch_axis = core.BatchAxis.INDEPENDENT
         return traits
 

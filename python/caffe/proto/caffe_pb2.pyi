@@ -149,7 +149,7 @@ class CometState(_message.Message):
     def __init__(self, bound: _Optional[_Iterable[_Union[CometState.ValueBound, _Mapping]]] = ..., next_refresh: _Optional[int] = ..., plan_hash: _Optional[str] = ..., random_counter: _Optional[_Iterable[_Union[CometState.RandomCounter, _Mapping]]] = ..., data_position: _Optional[_Iterable[_Union[CometState.DataPosition, _Mapping]]] = ..., loss_window: _Optional[_Iterable[float]] = ..., learning_rate: _Optional[float] = ..., random_seed: _Optional[int] = ..., gradient_statistics: _Optional[_Iterable[_Union[CometState.GradientStatistics, _Mapping]]] = ...) -> None: ...
 
 class CompressionParameter(_message.Message):
-    __slots__ = ["bound_cap", "bound_type", "display", "dither", "error_bound", "interval", "keep", "memory_limit", "mode", "paper_a", "recompute", "sigma_factor"]
+    __slots__ = ["bound_cap", "bound_type", "display", "dither", "error_bound", "interval", "keep", "memory_limit", "mode", "paper_a", "recompute", "sigma_factor", "slice"]
     class BoundType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = []
     class Mode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
@@ -172,6 +172,7 @@ class CompressionParameter(_message.Message):
     RECOMPUTE_FIELD_NUMBER: _ClassVar[int]
     REL: CompressionParameter.BoundType
     SIGMA_FACTOR_FIELD_NUMBER: _ClassVar[int]
+    SLICE_FIELD_NUMBER: _ClassVar[int]
     STD: CompressionParameter.BoundType
     bound_cap: float
     bound_type: CompressionParameter.BoundType
@@ -185,7 +186,8 @@ class CompressionParameter(_message.Message):
     paper_a: float
     recompute: bool
     sigma_factor: float
-    def __init__(self, mode: _Optional[_Union[CompressionParameter.Mode, str]] = ..., error_bound: _Optional[float] = ..., bound_type: _Optional[_Union[CompressionParameter.BoundType, str]] = ..., sigma_factor: _Optional[float] = ..., bound_cap: _Optional[float] = ..., interval: _Optional[int] = ..., dither: bool = ..., recompute: bool = ..., memory_limit: _Optional[str] = ..., keep: _Optional[_Iterable[str]] = ..., display: _Optional[int] = ..., paper_a: _Optional[float] = ...) -> None: ...
+    slice: int
+    def __init__(self, mode: _Optional[_Union[CompressionParameter.Mode, str]] = ..., error_bound: _Optional[float] = ..., bound_type: _Optional[_Union[CompressionParameter.BoundType, str]] = ..., sigma_factor: _Optional[float] = ..., bound_cap: _Optional[float] = ..., interval: _Optional[int] = ..., dither: bool = ..., recompute: bool = ..., memory_limit: _Optional[str] = ..., keep: _Optional[_Iterable[str]] = ..., display: _Optional[int] = ..., paper_a: _Optional[float] = ..., slice: _Optional[int] = ...) -> None: ...
 
 class ConcatParameter(_message.Message):
     __slots__ = ["axis", "concat_dim"]

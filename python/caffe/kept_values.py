@@ -1,0 +1,263 @@
+"""Values between forward and backward: kept in the plan's form, restored, or worked out again.
+
+Knows forms, recipes and slices of the batch. What is kept how is memory_plan.py's choice, the bound
+error_bound.py's.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import cast
+
+from caffe._core import MemoryKind, Tensor
+from caffe._core.layers import BatchSlice, ForwardContext, Inverse, Layer, Need, Quality
+from caffe._core.store import ActivationStore, Form, StoredActivation
+from caffe.buffers import Buffers
+from caffe.graph import Value
+from caffe.layer_errors import LayerErrors
+from caffe.memory_plan import SavedValue
+from caffe.recomputation import Recipe, Way
+from caffe.runtime import BatchPart, BoundSource, RuntimeLayer, StoredPart, StoredReport, count_of
+
+_NOTHING = Tensor()
+_RANDOM_ACCESS = frozenset({Form.BOUNDED, Form.LOSSLESS})
+
+
+class KeptValues:
+    """Saves values in forward and gives them to backward."""
+
+    def __init__(
+        self,
+        buffers: Buffers,
+        layers: Sequence[RuntimeLayer],
+        bounds: BoundSource | None,
+        seed: int,
+    ) -> None:
+        """Keep nothing yet."""
+        self._buffers = buffers
+        self._layers = layers
+        self._bounds = bounds
+        self.seed = seed
+        self.store = ActivationStore()
+        self.counts_values = True  # whether compressing takes statistics, which costs time
+        self.reports: dict[int, StoredReport] = {}  # by root index, of the last forward pass
+
+    # -- forward ---------------------------------------------------------------------------------
+
+    def save(self, root: Value, pass_number: int) -> None:
+        """Keep what is being worked on of a value that is in memory."""
+        buffers = self._buffers
+        slot = buffers.slots[root.index]
+        saved = buffers.plan.saved[root.index]
+        part = buffers.part
+        if part is None or part.is_first:
+            slot.stored.clear()
+        tensor = buffers.data(root)
+        bound = 0.0
+        if saved.form == Form.BOUNDED:
+            assert self._bounds is not None
+            bound = self._bounds.bound(saved, tensor, self.error_factor)
+        stored = self.store.save(
+            tensor,
+            saved.form,
+            bound,
+            saved.keep_sign,
+            self._dither_seed(root, pass_number) if saved.dither else None,
+            slot.expected_bytes,
+            self.counts_values,
+        )
+        slot.stored.append(StoredPart(part, stored))
+        slot.expected_bytes = stored.stored_bytes
+        if saved.form == Form.BOUNDED and self._bounds is not None and self.counts_values:
+            self._bounds.saw_stored(saved, stored)
+        statistics = stored.statistics
+        if statistics.count:
+            slot.nonzero_share = statistics.nonzeros / statistics.count
+        self._report(saved, stored, bound, slot.nonzero_share)
+
+    def _report(
+        self, saved: SavedValue, stored: StoredActivation, bound: float, share: float | None
+    ) -> None:
+        index = saved.value.index
+        report = self.reports.setdefault(index, StoredReport(saved, 0, 0, bound, share))
+        report.raw_bytes += stored.raw_bytes
+        report.stored_bytes += stored.stored_bytes
+        report.error_bound = bound
+        report.nonzero_share = share
+
+    def _dither_seed(self, root: Value, pass_number: int) -> int:
+        """Return another seed for every value, slice and pass, the same in a run repeated."""
+        part = self._buffers.part
+        key = f"{self.seed} {root.index} {pass_number} {part.index if part else 0}"
+        return zlib.crc32(key.encode())
+
+    def error_factor(self, step: tuple[int, Way]) -> float:
+        """Return what multiplies an error on its way through a step of a recipe, as of now."""
+        layer, way = step
+        traits = self._layers[layer].layer.traits()
+        return traits.inverse_error_factor if way == Way.INVERT else traits.error_factor
+
+    # -- backward --------------------------------------------------------------------------------
+
+    def read(self, layer: int, values: Sequence[Value], needs: Sequence[Need]) -> list[Tensor]:
+        """Return the tensors that backward of layer `layer` needs; the rest undefined."""
+        return [
+            _NOTHING if need.quality == Quality.NOTHING else self._read(layer, value, need.quality)
+            for value, need in zip(values, needs)
+        ]
+
+    def _read(self, layer: int, value: Value, quality: Quality) -> Tensor:
+        buffers = self._buffers
+        root = buffers.root(value)
+        if quality == Quality.SIGN:
+            root = self._same_signs(root, layer)
+        slot = buffers.slots[root.index]
+        if slot.data is None and (slot.stored or root.index in buffers.plan.recipes):
+            slot.data = self._known_again(root, layer)
+            slot.data_part = buffers.part
+            self._forget_kept(root)
+        if root is not buffers.root(value):
+            return buffers.data(root).reshaped(buffers.shape(value))
+        return buffers.data(value)
+
+    def _same_signs(self, root: Value, layer: int) -> Value:
+        """Return a value of the same signs that is at hand: the bottom of a ReLU for its top."""
+        buffers = self._buffers
+        recipe = buffers.plan.recipes.get(root.index)
+        if recipe is None or recipe.way != Way.RERUN or buffers.slots[root.index].data is not None:
+            return root
+        source = recipe.inputs[0]
+        plain = self._layers[recipe.layer].facts.traits.forward_in_place
+        same = buffers.slots[source.index].count == buffers.slots[root.index].count
+        lives = buffers.plan.release_at.get(source.index, layer + 1) <= layer
+        return source if plain and same and lives and len(recipe.inputs) == 1 else root
+
+    def _forget_kept(self, root: Value) -> None:
+        """Let go of the kept form of what is in memory again, if it stays there until released."""
+        buffers = self._buffers
+        stored = buffers.slots[root.index].stored
+        if any(kept.activation.form == Form.RAW for kept in stored):
+            return
+        if buffers.part is None:
+            stored.clear()
+        elif buffers.plan.release_at.get(root.index, -1) >= buffers.lowest:
+            stored[:] = [kept for kept in stored if kept.part != buffers.part]
+
+    def _known_again(self, root: Value, layer: int) -> Tensor:
+        """Return what is being worked on of `root`, restored or worked out again."""
+        buffers = self._buffers
+        slot = buffers.slots[root.index]
+        if slot.data is not None:
+            return buffers.data(root)
+        if slot.stored:
+            return self._restored(root)
+        recipe = buffers.plan.recipes.get(root.index)
+        if recipe is None:
+            return buffers.data(root)  # which says that it is not there
+        runtime = self._layers[recipe.layer]
+        part = buffers.part
+        if part is None and runtime.parts:
+            return self._joined(root, runtime.parts, layer)
+        if part is not None and part not in runtime.parts and runtime.layer.saved_bytes() > 0:
+            # What the layer kept is of other slices.
+            buffers.part = None
+            whole = self._known_again(root, layer)
+            buffers.part = part
+            return whole.slice(part.begin, part.end)
+        return self._follow(recipe, root, layer)
+
+    def comes_in_parts(self, root: Value) -> bool:
+        """Whether slices of `root` can be had without the whole, as it is kept now."""
+        slot = self._buffers.slots[root.index]
+        if slot.data is not None:
+            return False
+        if slot.stored:
+            return all(kept.activation.form in _RANDOM_ACCESS for kept in slot.stored)
+        recipe = self._buffers.plan.recipes.get(root.index)
+        if recipe is None or self._layers[recipe.layer].layer.saved_bytes() > 0:
+            return False
+        slices = self._layers[recipe.layer].facts.traits.slices
+        return slices and all(map(self.comes_in_parts, recipe.inputs))
+
+    def _joined(self, root: Value, parts: Sequence[BatchPart], layer: int) -> Tensor:
+        """Work out a whole value slice by slice, as its layer ran in forward."""
+        buffers = self._buffers
+        whole = buffers.allocate(buffers.slots[root.index].shape, MemoryKind.RAW_ACTIVATIONS)
+        for part in parts:
+            buffers.part = part
+            whole.slice(part.begin, part.end).copy_from(self._known_again(root, layer))
+        buffers.part = None
+        return whole
+
+    def _restored(self, root: Value) -> Tensor:
+        buffers = self._buffers
+        slot, part = buffers.slots[root.index], buffers.part
+        for stored in slot.stored:
+            if stored.part == part:
+                return self.store.restore(stored.activation)
+        shape = buffers.shape(root)
+        tensor = buffers.allocate(shape, MemoryKind.RAW_ACTIVATIONS)
+        begin, end = (part.begin, part.end) if part else (0, shape[0])
+        sample = count_of(shape[1:])
+        for stored in slot.stored:
+            first = stored.part.begin if stored.part else 0
+            last = stored.part.end if stored.part else slot.shape[0]
+            low, high = max(begin, first), min(end, last)
+            if low < high:
+                target = tensor.slice(low - begin, high - begin)
+                self.store.restore_into(stored.activation, (low - first) * sample, target)
+        return tensor
+
+    def _follow(self, recipe: Recipe, root: Value, layer: int) -> Tensor:
+        buffers = self._buffers
+        src = [self._known_again(value, layer) for value in recipe.inputs]
+        shape = buffers.shape(root)
+        runtime = self._layers[recipe.layer]
+        if self._may_overwrite(recipe, src[0], shape, layer):
+            dst = src[0].reshaped(shape)
+        else:
+            dst = buffers.allocate(shape, MemoryKind.RAW_ACTIVATIONS)
+        part = buffers.part.core if buffers.part else BatchSlice()
+        core = cast(Layer, runtime.layer)  # no other says that it is cheap or has an inverse
+        with LayerErrors(runtime.node):
+            if recipe.way == Way.INVERT:
+                core.invert(src[0], dst, part)
+            else:
+                core.rerun(src, [dst], with_slice(runtime.context, part))
+        return dst
+
+    def _may_overwrite(self, recipe: Recipe, src: Tensor, shape: Sequence[int], layer: int) -> bool:
+        """Whether a recipe may write its output over its first input, which nobody reads again."""
+        traits = self._layers[recipe.layer].facts.traits
+        able = traits.inverse == Inverse.VALUE if recipe.way == Way.INVERT else False
+        if not (able or (recipe.way == Way.RERUN and traits.forward_in_place)):
+            return False
+        source = recipe.inputs[0]
+        slot = self._buffers.slots[source.index]
+        if src.count != count_of(shape) or any(
+            stored.activation.form == Form.RAW for stored in slot.stored
+        ):
+            return False
+        if slot.data is None:
+            return True
+        # In memory: it may go if this is the last that anybody wants of it.
+        plan = self._buffers.plan
+        release = plan.backward[layer].release
+        unread = all(reader.layer > layer for reader in plan.direct_readers.get(source.index, ()))
+        if source not in release or not unread or self._buffers.is_kept(source):
+            return False
+        self._buffers.drop_data(source)
+        return True
+
+
+def with_slice(context: ForwardContext, part: BatchSlice) -> ForwardContext:
+    """Return the context of another slice of the same pass."""
+    return ForwardContext(
+        context.train,
+        context.save_for_backward,
+        context.random_key,
+        context.forward_count,
+        context.inverts,
+        part,
+    )
