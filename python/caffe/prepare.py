@@ -7,7 +7,8 @@ from pathlib import Path
 from caffe.atomic_file import write_atomically
 from caffe.data import fashion_mnist as _fashion_mnist
 from caffe.data.idx import SETS, convert_folder
-from caffe.data.image_set import ImageSetOptions, convert_imageset, images_to_lmdb
+from caffe.data.image_records import ImageSetOptions
+from caffe.data.image_set import convert_imageset, images_to_lmdb
 from caffe.data.lmdb_source import LmdbSource
 from caffe.data.mean import compute_mean
 from caffe.proto import caffe_pb2 as pb
@@ -59,14 +60,20 @@ def idx(source: str | Path, out: str | Path, name: str, overwrite: bool = False)
     return convert_folder(source, out, name, overwrite)
 
 
-def mean(source: str | Path, out: str | Path) -> None:
-    """Write the mean of an LMDB's images to the .binaryproto file `out`.
+def mean(source: str | Path, out: str | Path, backend: str = "lmdb") -> None:
+    """Write the mean of a database's images to the .binaryproto file `out`.
+
+    Args:
+        source: the database.
+        out: the file; its folder is made where missing.
+        backend: kind of database, lmdb or leveldb.
 
     Raises:
         FileNotFoundError: no database at `source`.
+        ImportError: a LevelDB, and plyvel is not installed.
         ValueError: a damaged database, or images of several sizes.
     """
-    write_mean(compute_mean(source), out)
+    write_mean(compute_mean(source, backend), out)
 
 
 def write_mean(mean: pb.BlobProto, out: str | Path) -> None:

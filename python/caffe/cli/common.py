@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from caffe import log
 from caffe.cli.flags import Flag, Flags, UsageError
 from caffe.file_kind import require_file
 from caffe.mode import set_mode_gpu
@@ -14,7 +17,9 @@ ITERATIONS = Flag("iterations", 50, "number of iterations")
 LEVEL = Flag("level", 0, "level of the net, for include and exclude rules")
 BACKEND = Flag("backend", "lmdb", "kind of database", ("lmdb", "leveldb"))
 OVERWRITE = Flag("overwrite", False, "replace what is there")
+STRICT = Flag("strict", False, "stop at the first image that cannot be read")
 STAGE = Flag("stage", "", "stages of the net, separated by commas")
+_MOST_SHOWN = 20  # skipped files
 
 
 def required(flags: Flags, name: str, what: str) -> str:
@@ -70,14 +75,17 @@ def arguments(flags: Flags, count: int, usage: str) -> list[str]:
     return flags.arguments
 
 
-def check_backend(flags: Flags) -> None:
-    """Refuse LevelDB, which BVLC Caffe offers and this build does not.
+def report_skipped(skipped: Sequence[str], total: int) -> None:
+    """Warn of images that were left out, the first ones by name.
 
-    Raises:
-        UsageError: -backend leveldb.
+    Args:
+        skipped: a line each: which, and why.
+        total: images there were.
     """
-    if flags.text("backend") == "leveldb":
-        raise UsageError("flag -backend is 'leveldb', which is not supported: use lmdb")
+    for reason in skipped[:_MOST_SHOWN]:
+        log.warning(f"Skipped {reason}")
+    if skipped:
+        log.warning(f"Skipped {len(skipped)} of {total} images; -strict stops at the first")
 
 
 def image_size(flags: Flags) -> tuple[int, int] | None:
