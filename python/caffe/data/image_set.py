@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from caffe.data.databases import WRITERS, checked_backend
 from caffe.data.image_file import Pixels, decoding_thread_count, decoding_threads
@@ -26,15 +26,6 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-class SourceImage(NamedTuple):
-    """An image to be converted."""
-
-    name: str  # for the key
-    label: int
-    where: str  # what it is called in messages
-    read: Callable[[], bytes]  # gives the file's content; OSError
-
-
 @dataclass
 class Conversion:
     """What came of a list."""
@@ -44,19 +35,23 @@ class Conversion:
 
 
 def write_images(
-    images: Sequence[SourceImage],
+    entries: Sequence[Entry],
     writer: RecordWriter,
     options: ImageSetOptions,
     *,
+    read: Callable[[Entry], bytes],
+    where: Callable[[Entry], str],
     strict: bool = False,
     mean: MeanSum | None = None,
 ) -> Conversion:
-    """Write images to a database, in their order. The keys are number and name, as in BVLC Caffe.
+    """Write images to a database, in their order. The keys are number and path, as in BVLC Caffe.
 
     Args:
-        images: what to write; the numbers in the keys count those that are left out too.
+        entries: what to write; the numbers in the keys count those that are left out too.
         writer: of the database.
         options: what becomes of them.
+        read: gives the content of an image's file, in several threads at once; may raise OSError.
+        where: gives what an image is called in messages.
         strict: stop at the first image that cannot be read, instead of leaving it out.
         mean: the pixels of every image are added to it; they need one size then.
 
@@ -70,18 +65,18 @@ def write_images(
     done = Conversion()
     first: tuple[int, ...] | None = None
 
-    def convert(image: SourceImage) -> tuple[pb.Datum, Pixels] | OSError | ValueError:
+    def convert(entry: Entry) -> tuple[pb.Datum, Pixels] | OSError | ValueError:
         try:
-            return make_record(image.read(), image.label, options)
+            return make_record(read(entry), entry.label, options)
         except (OSError, ValueError) as error:
             return error
 
-    with decoding_threads() as threads, Progress(len(images), "images") as progress:
-        for number, made in enumerate(_mapped(threads, convert, images)):
+    with decoding_threads() as threads, Progress(len(entries), "images") as progress:
+        for number, made in enumerate(_mapped(threads, convert, entries)):
             progress.update(number)
-            image = images[number]
+            entry = entries[number]
             if isinstance(made, Exception):
-                reason = _reason(image.where, made)
+                reason = _reason(where(entry), made)
                 if strict:
                     raise type(made)(reason) from made
                 done.skipped.append(reason)
@@ -90,18 +85,18 @@ def write_images(
             first = first or pixels.shape
             if options.check_size and pixels.shape != first:
                 raise ValueError(
-                    f"{image.where} is {pixels.shape[1]}x{pixels.shape[2]}, the first image "
+                    f"{where(entry)} is {pixels.shape[1]}x{pixels.shape[2]}, the first image "
                     f"{first[1]}x{first[2]}; resize them to one size"
                 )
             if mean is not None:
                 mean.add(pixels)
-            key = f"{number:08}_{image.name}".encode(errors="surrogateescape")
+            key = f"{number:08}_{entry.path}".encode(errors="surrogateescape")
             writer.put(key[:_MOST_KEY_BYTES], datum.SerializeToString())
             done.count += 1
     if not done.count:
         raise ValueError(
-            f"none of the {len(images)} images can be read; the first: {done.skipped[0]}"
-            if images
+            f"none of the {len(entries)} images can be read; the first: {done.skipped[0]}"
+            if entries
             else "there are no images"
         )
     return done
@@ -163,9 +158,15 @@ def convert_imageset(
     entries = read_image_list(list_file)
     if shuffle_seed is not None:
         random.Random(shuffle_seed).shuffle(entries)
-    images = [_listed(Path(root), list_file, entry) for entry in entries]
     with WRITERS[checked_backend(backend)](out, overwrite) as writer:
-        return write_images(images, writer, options or ImageSetOptions(), strict=strict)
+        return write_images(
+            entries,
+            writer,
+            options or ImageSetOptions(),
+            read=lambda entry: (Path(root) / entry.path).read_bytes(),
+            where=lambda entry: f"{list_file}:{entry.line}: '{entry.path}'",
+            strict=strict,
+        )
 
 
 def images_to_lmdb(
@@ -196,11 +197,6 @@ def images_to_lmdb(
         overwrite=overwrite,
     )
     return done.count
-
-
-def _listed(root: Path, list_file: str | Path, entry: Entry) -> SourceImage:
-    where = f"{list_file}:{entry.line}: '{entry.path}'"
-    return SourceImage(entry.path, entry.label, where, (root / entry.path).read_bytes)
 
 
 def _reason(where: str, error: Exception) -> str:
