@@ -122,10 +122,19 @@ def check_lmdb(path: Path) -> None:
     raise ValueError(f"'{path}' is no LMDB: the folder has no {_DATA_FILE}; {how_to_make(path)}")
 
 
+#: Part of a database's path -> the command that makes it, given the folder it lies in.
+_RECIPES = {
+    "fashion": "caffe prepare fashion-mnist -out {folder}",
+    "mnist": "caffe prepare mnist FOLDER_WITH_IDX_FILES {folder}",
+    "cifar10": "caffe prepare cifar10 cifar-10-binary.tar.gz {folder}",
+    "dogs": "caffe prepare dogs IMAGES_TAR {folder}",
+    "ilsvrc12": "caffe prepare imagenet TRAIN VAL {folder} -val_list LIST_FILE",
+}
+
+
 def how_to_make(path: Path) -> str:
     """Return the command that makes a database at `path`, as well as its name tells."""
-    if "fashion" in str(path).lower():
-        return f"make it with: caffe prepare fashion-mnist -out {path.parent}"
-    if "mnist" in path.name.lower():
-        return f"make it with: caffe prepare idx -source FOLDER_WITH_IDX_FILES -out {path.parent}"
-    return f"make it with: caffe prepare images -root FOLDER -list LIST_FILE -out {path}"
+    recipe = "caffe prepare images -root FOLDER -list LIST_FILE -out {path}"
+    names = f"{path.parent.name}/{path.name}".lower()
+    recipe = next((made for part, made in _RECIPES.items() if part in names), recipe)
+    return f"make it with: {recipe.format(folder=path.parent, path=path)}"
