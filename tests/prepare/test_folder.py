@@ -32,6 +32,11 @@ from caffe.data.transform import read_mean
 ALL = ["labels.txt", "mean.binaryproto", "train_lmdb", "val_lmdb"]
 
 
+def packed(target, kind):
+    write_good(target.parent / "unpacked", ["a", "b"], 9)
+    return tarred(target.parent / "unpacked", target, f"w:{kind}")
+
+
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
@@ -248,7 +253,9 @@ def test_a_disk_that_is_full(tmp_path):
             "none of the 8 images can be read; the first: '.*/in/a/.*png': cannot decode",
         ),
         (lambda root: write(root, b"text" * 999), "is no tar file, or is cut off"),
-        (lambda root: write(root, b"\x1f\x8b" + bytes(99)), "is compressed, so that its files"),
+        (lambda root: packed(root, "gz"), "is compressed, so that its files"),
+        (lambda root: packed(root, "bz2"), "is compressed, so that its files"),
+        (lambda root: packed(root, "xz"), "is compressed, so that its files"),
     ],
 )
 def test_what_is_no_folder_of_classes(tmp_path, make, message):

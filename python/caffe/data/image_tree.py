@@ -154,11 +154,12 @@ class _TarTree(ImageTree):
         self._links: dict[str, str] = {}
         self._dirs: set[str] = set()
         with root.open("rb") as file:
-            if any(file.read(6).startswith(magic) for magic in _COMPRESSED):
-                raise ValueError(
-                    f"'{root}' is compressed, so that its files cannot be read where they lie: "
-                    "unpack it (tar -xf) and give the folder"
-                )
+            start = file.read(max(map(len, _COMPRESSED)))
+        if start.startswith(_COMPRESSED):
+            raise ValueError(
+                f"'{root}' is compressed, so that its files cannot be read where they lie: "
+                "unpack it (tar -xf) and give the folder"
+            )
         try:
             with tarfile.open(root, "r:") as archive:
                 self._scan(archive, "", 0, root.stat().st_size)
@@ -175,13 +176,12 @@ class _TarTree(ImageTree):
             self._prefix = prefix
         else:
             self._prefix = ""
-        start = len(self._prefix)
-        self.files = sorted(path[start:] for path in self._spans if path.startswith(self._prefix))
-        for path in [*self._dirs, *map(posixpath.dirname, self._spans)]:
-            top = path[start:].split("/")[0] if path.startswith(self._prefix) else ""
-            if top and top not in self.folders:
-                self.folders.append(top)
-        self.folders.sort()
+        at = len(self._prefix)
+        self.files = sorted(path[at:] for path in self._spans if path.startswith(self._prefix))
+        inside = [path for path in self._dirs if path.startswith(self._prefix)]
+        folders = {path[at:].split("/")[0] for path in inside}
+        folders |= {path.split("/")[0] for path in self.files if "/" in path}
+        self.folders = sorted(folders - {"", "."})
         self._file = root.open("rb")
 
     def _scan(self, archive: tarfile.TarFile, prefix: str, begin: int, size: int) -> None:
