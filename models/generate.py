@@ -4,7 +4,8 @@
 
 A folder's net.py says of its net: NAME, CROP (side of the input in pixels), TRAIN_BATCH, VAL_BATCH,
 and body(n, data, label), which adds the layers to a NetSpec and returns the scores of the classes;
-label is None for deploy. This file adds what all nets share: data, loss and accuracy.
+label is None for deploy. SOURCE and MEAN_FILE name its databases and mean, unless it is ImageNet.
+This file adds what all nets share: data, loss and accuracy.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from caffe.proto import caffe_pb2 as pb
 MODELS = Path(__file__).resolve().parent
 DEPLOY_BATCH = 10
 MEAN = [104, 117, 123]  # of ImageNet: blue, green, red
+SOURCE = "examples/imagenet/ilsvrc12_{split}_lmdb"
 
 
 def described() -> list[str]:
@@ -44,7 +46,7 @@ def load(name: str) -> ModuleType:
 def train_val(net: ModuleType) -> str:
     """Return the text of train_val.prototxt."""
     n = caffe.NetSpec()
-    n.data, n.label = _data("train", net.TRAIN_BATCH, net.CROP, pb.TRAIN, mirror=True)
+    n.data, n.label = _data(net, "train", net.TRAIN_BATCH, mirror=True)
     scores = net.body(n, n.data, n.label)
     n.loss = L.SoftmaxWithLoss(scores, n.label)
     test = {"phase": pb.TEST}
@@ -52,7 +54,7 @@ def train_val(net: ModuleType) -> str:
     n.accuracy_top5 = L.Accuracy(scores, n.label, include=test, accuracy_param={"top_k": 5})
     message = n.to_proto()
     validation = caffe.NetSpec()
-    validation.data, validation.label = _data("val", net.VAL_BATCH, net.CROP, pb.TEST)
+    validation.data, validation.label = _data(net, "val", net.VAL_BATCH)
     message.layer.insert(1, validation.to_proto().layer[0])
     return _text(net, message, f"{net.CROP}x{net.CROP} BGR crops of 256x256 images.")
 
@@ -67,12 +69,14 @@ def deploy(net: ModuleType) -> str:
     return _text(net, n.to_proto(), comment)
 
 
-def _data(split: str, batch: int, crop: int, phase: int, mirror: bool = False) -> Any:
+def _data(net: ModuleType, split: str, batch: int, mirror: bool = False) -> Any:
+    mean_file = getattr(net, "MEAN_FILE", "")
+    mean = {"mean_file": mean_file} if mean_file else {"mean_value": MEAN}
     return L.Data(
         ntop=2,
-        include={"phase": phase},
-        transform_param={"mirror": mirror, "crop_size": crop, "mean_value": MEAN},
-        source=f"examples/imagenet/ilsvrc12_{split}_lmdb",
+        include={"phase": pb.TRAIN if split == "train" else pb.TEST},
+        transform_param={"mirror": mirror, "crop_size": net.CROP, **mean},
+        source=getattr(net, "SOURCE", SOURCE).format(split=split),
         batch_size=batch,
         backend=P.Data.LMDB,
     )

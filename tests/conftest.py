@@ -3,5 +3,5 @@
 import sys
 from pathlib import Path
 
-for folder in ("golden", "layers", "net"):
+for folder in ("golden", "layers", "net", "prepare"):
     sys.path.insert(0, str(Path(__file__).parent / folder))

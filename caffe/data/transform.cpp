@@ -1,5 +1,7 @@
 #include "caffe/data/transform.hpp"
 
+#include <algorithm>
+
 #include "caffe/core/error.hpp"
 #include "caffe/core/parallel.hpp"
 #include "caffe/core/random.hpp"
@@ -15,25 +17,19 @@ int64_t scaled(uint32_t random, int64_t range) {
   return static_cast<int64_t>((uint64_t{random} * static_cast<uint64_t>(range)) >> 32);
 }
 
-// One row: dst[x] = (src[x or width - 1 - x] - mean) * scale, with a mean a pixel or one for all.
+// One row: dst[x] = (src[x] - mean) * scale, with a mean a pixel or one for all. To mirror, dst is
+// turned round while it is in the cache: reading src backwards takes twice as long.
 template <typename T>
 void transform_row(const T* src, const float* mean_row, float mean, float scale, bool mirror,
                    int64_t width, float* dst) {
-  if (mean_row != nullptr && mirror) {
-    for (int64_t x = 0; x < width; ++x) {
-      dst[x] = (static_cast<float>(src[width - 1 - x]) - mean_row[width - 1 - x]) * scale;
-    }
-  } else if (mean_row != nullptr) {
+  if (mean_row != nullptr) {
     for (int64_t x = 0; x < width; ++x) {
       dst[x] = (static_cast<float>(src[x]) - mean_row[x]) * scale;
-    }
-  } else if (mirror) {
-    for (int64_t x = 0; x < width; ++x) {
-      dst[x] = (static_cast<float>(src[width - 1 - x]) - mean) * scale;
     }
   } else {
     for (int64_t x = 0; x < width; ++x) dst[x] = (static_cast<float>(src[x]) - mean) * scale;
   }
+  if (mirror) std::reverse(dst, dst + width);
 }
 
 template <typename T>

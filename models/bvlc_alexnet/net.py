@@ -4,63 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
+from alexnet_layers import POOL, conv, dense, norm
+
 from caffe import layers as L
-from caffe import params as P
 
 NAME = "AlexNet"
 CROP = 227
 TRAIN_BATCH = 256
 VAL_BATCH = 50
 
-#: Weights, then biases: twice the rate, no decay.
-LEARN = [{"lr_mult": 1, "decay_mult": 1}, {"lr_mult": 2, "decay_mult": 0}]
-
-
-def conv(bottom: Any, bias: float, **options: Any) -> Any:
-    """Return a convolution with AlexNet's fillers."""
-    return L.Convolution(
-        bottom,
-        param=LEARN,
-        weight_filler={"type": "gaussian", "std": 0.01},
-        bias_filler={"type": "constant", "value": bias},
-        **options,
-    )
-
-
-def dense(bottom: Any, outputs: int, std: float, bias: float) -> Any:
-    """Return a fully connected layer with AlexNet's fillers."""
-    return L.InnerProduct(
-        bottom,
-        param=LEARN,
-        num_output=outputs,
-        weight_filler={"type": "gaussian", "std": std},
-        bias_filler={"type": "constant", "value": bias},
-    )
-
-
-def norm(bottom: Any) -> Any:
-    """Return the local response normalisation of AlexNet."""
-    return L.LRN(bottom, local_size=5, alpha=1e-4, beta=0.75)
-
 
 def body(n: Any, data: Any, label: Any) -> Any:
     """Add the layers; returns the scores of 1000 classes."""
-    pool = {"pool": P.Pooling.MAX, "kernel_size": 3, "stride": 2}
     n.conv1 = conv(data, 0, num_output=96, kernel_size=11, stride=4)
     n.relu1 = L.ReLU(n.conv1, in_place=True)
     n.norm1 = norm(n.conv1)
-    n.pool1 = L.Pooling(n.norm1, **pool)
+    n.pool1 = L.Pooling(n.norm1, **POOL)
     n.conv2 = conv(n.pool1, 0.1, num_output=256, kernel_size=5, pad=2, group=2)
     n.relu2 = L.ReLU(n.conv2, in_place=True)
     n.norm2 = norm(n.conv2)
-    n.pool2 = L.Pooling(n.norm2, **pool)
+    n.pool2 = L.Pooling(n.norm2, **POOL)
     n.conv3 = conv(n.pool2, 0, num_output=384, kernel_size=3, pad=1)
     n.relu3 = L.ReLU(n.conv3, in_place=True)
     n.conv4 = conv(n.conv3, 0.1, num_output=384, kernel_size=3, pad=1, group=2)
     n.relu4 = L.ReLU(n.conv4, in_place=True)
     n.conv5 = conv(n.conv4, 0.1, num_output=256, kernel_size=3, pad=1, group=2)
     n.relu5 = L.ReLU(n.conv5, in_place=True)
-    n.pool5 = L.Pooling(n.conv5, **pool)
+    n.pool5 = L.Pooling(n.conv5, **POOL)
     n.fc6 = dense(n.pool5, 4096, 0.005, 0.1)
     n.relu6 = L.ReLU(n.fc6, in_place=True)
     n.drop6 = L.Dropout(n.fc6, in_place=True, dropout_ratio=0.5)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from caffe.data.lmdb_writer import LmdbWriter
+from caffe.data.databases import WRITERS, checked_backend
 from caffe.names import suggestion
 from caffe.net import Net
 from caffe.progress import Progress
@@ -23,8 +23,9 @@ def extract_features(
     batches: int,
     *,
     overwrite: bool = False,
+    backend: str = "lmdb",
 ) -> int:
-    """Run a net on its own data and write blobs to LMDBs, a record a row.
+    """Run a net on its own data and write blobs to databases, a record a row.
 
     A record is a Datum of floats; its key is its number, of ten digits. Its channels, height and
     width are the blob's axes behind the first; a blob of more than four axes is written flat.
@@ -35,15 +36,18 @@ def extract_features(
         outputs: blob name -> folder of the database.
         batches: how many batches to run.
         overwrite: replace databases that are there.
+        backend: their kind, lmdb or leveldb.
 
     Returns:
         The number of records in each database.
 
     Raises:
         FileNotFoundError, FileExistsError: an input is missing, or an output is there already.
+        ImportError: LevelDBs, and plyvel is not installed.
         ValueError: the net makes no sense, or has no such blob.
         caffe.Error: a layer failed.
     """
+    make = WRITERS[checked_backend(backend)]
     net = Net(model, pb.TEST, weights=weights)
     for name in outputs:
         if name not in net.blobs:
@@ -54,7 +58,7 @@ def extract_features(
     with ExitStack() as stack:
         stack.callback(net.close)
         writers = {
-            name: stack.enter_context(LmdbWriter(path, overwrite)) for name, path in outputs.items()
+            name: stack.enter_context(make(path, overwrite)) for name, path in outputs.items()
         }
         progress = stack.enter_context(Progress(batches, "batches"))
         for batch in range(batches):

@@ -43,11 +43,13 @@ _KERNELS: dict[int, Callable[[_Weights], list[tuple[int, _Weights]]]] = {
 }
 
 
-def resize_axis(array: FloatArray, axis: int, size: int, order: int) -> FloatArray:
-    """Return `array` with `size` samples along `axis`.
+def resize_axis(
+    array: FloatArray | npt.NDArray[np.uint8], axis: int, size: int, order: int
+) -> FloatArray:
+    """Return `array` with `size` samples along `axis`, as floats.
 
     Args:
-        array: any shape, not empty.
+        array: any shape, not empty; bytes need not be turned into floats before.
         axis: the axis to resize.
         size: its new size, 1 or more.
         order: 0 takes the nearest sample, 1 is linear, 3 is cubic.
@@ -61,7 +63,7 @@ def resize_axis(array: FloatArray, axis: int, size: int, order: int) -> FloatArr
     if size < 1 or old < 1:
         raise ValueError(f"cannot resize {old} samples to {size}: both need to be 1 or more")
     if size == old:
-        return array
+        return array.astype(np.float32, copy=False)
     place = (np.arange(size) + 0.5) * (old / size) - 0.5
     below = np.floor(place)
     shape = [1] * array.ndim

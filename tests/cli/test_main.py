@@ -111,7 +111,7 @@ def folder(tmp_path, monkeypatch):
             "time -model net.prototxt -phase train",
             "flag -phase is 'train', but must be one of TRAIN, TEST",
         ),
-        ("prepare", "what shall be prepared? One of fashion-mnist, idx, images, mean"),
+        ("prepare", "what shall be prepared? One of dogs, imagenet, folder, cifar10"),
         ("prepare fasion-mnist", "cannot prepare 'fasion-mnist'; did you mean 'fashion-mnist'?"),
         ("prepare mean -source x", "flag -out is needed (caffe help prepare)"),
         (

@@ -129,7 +129,6 @@ def test_unreadable_images_are_named_and_skipped(pictures, capsys) -> None:
         ("nowhere all.txt db", "none of the 3 images can be read; the first: all.txt:1: 'a.png'"),
         ("root all.txt there", "'there' exists already"),
         ("root all.txt", "2 arguments given, needs 3: caffe convert_imageset"),
-        ("-backend leveldb root all.txt db", "'leveldb', which is not supported: use lmdb"),
         ("-resize_height 3 root all.txt db", "give both -resize_height and -resize_width"),
         ("-encode_type png root all.txt db", "encode_type has a meaning with encoded only"),
         ("-encoded -encode_type jepg root all.txt db", "as 'jepg'; did you mean 'jpg'"),
@@ -223,7 +222,10 @@ def test_extract_features(feature_net, capsys) -> None:
     [
         ("net.caffemodel net.prototxt cnov f 3 lmdb", "no blob 'cnov'; did you mean 'conv'"),
         ("net.caffemodel net.prototxt loss f 3 lmdb", "'loss' has one value for the whole batch"),
-        ("net.caffemodel net.prototxt conv f 3 leveldb", "this build writes lmdb only"),
+        (
+            "net.caffemodel net.prototxt conv f 3 hdf5",
+            "'hdf5', but must be one of lmdb, leveldb",
+        ),
         ("net.caffemodel net.prototxt conv f 0 lmdb", "BATCHES is '0'"),
         ("net.caffemodel net.prototxt conv,ip f 3 lmdb", "2 blobs need as many databases"),
         ("net.caffemodel net.prototxt conv f 3 lmdb TPU", "'TPU' is neither CPU nor GPU"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from caffe import log
 from caffe.cli.flags import Flag, Flags, UsageError
 from caffe.file_kind import require_file
 from caffe.mode import set_mode_gpu
@@ -17,7 +20,9 @@ OVERWRITE = Flag("overwrite", False, "replace what is there")
 MEMORY_LIMIT = Flag(
     "memory_limit", "", "most memory that training may take, such as 2G; excludes mode NONE"
 )
+STRICT = Flag("strict", False, "stop at the first image that cannot be read")
 STAGE = Flag("stage", "", "stages of the net, separated by commas")
+_MOST_SHOWN = 20  # skipped files
 
 
 def required(flags: Flags, name: str, what: str) -> str:
@@ -73,14 +78,17 @@ def arguments(flags: Flags, count: int, usage: str) -> list[str]:
     return flags.arguments
 
 
-def check_backend(flags: Flags) -> None:
-    """Refuse LevelDB, which BVLC Caffe offers and this build does not.
+def report_skipped(skipped: Sequence[str], total: int) -> None:
+    """Warn of images that were left out, the first ones by name.
 
-    Raises:
-        UsageError: -backend leveldb.
+    Args:
+        skipped: a line each: which, and why.
+        total: images there were.
     """
-    if flags.text("backend") == "leveldb":
-        raise UsageError("flag -backend is 'leveldb', which is not supported: use lmdb")
+    for reason in skipped[:_MOST_SHOWN]:
+        log.warning(f"Skipped {reason}")
+    if skipped:
+        log.warning(f"Skipped {len(skipped)} of {total} images; -strict stops at the first")
 
 
 def image_size(flags: Flags) -> tuple[int, int] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from caffe import log, prepare
-from caffe.cli.common import BACKEND, check_backend
+from caffe.cli.common import BACKEND
 from caffe.cli.flags import Flags, UsageError
 from caffe.data.mean import compute_mean
 from caffe.stored_blob import blob_to_array
@@ -19,13 +19,13 @@ def run(flags: Flags) -> int:
 
     Raises:
         UsageError: no database given, or too many words.
+        ImportError: a LevelDB, and plyvel is not installed.
         ValueError, OSError: what is wrong with the database or the output.
     """
     if len(flags.arguments) not in (1, 2):
         raise UsageError(f"{len(flags.arguments)} files given: {USAGE}")
-    check_backend(flags)
     source, *targets = flags.arguments
-    mean = compute_mean(source)
+    mean = compute_mean(source, flags.text("backend"))
     for target in targets:
         prepare.write_mean(mean, target)
         log.info(f"Write to {target}")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from caffe import log
-from caffe.cli.common import BACKEND, OVERWRITE, arguments, check_backend, image_size
+from caffe.cli.common import BACKEND, OVERWRITE, STRICT, arguments, image_size, report_skipped
 from caffe.cli.flags import Flag, Flags
-from caffe.data.image_set import ImageSetOptions, convert_imageset
+from caffe.data.image_records import ImageSetOptions
+from caffe.data.image_set import convert_imageset
 
 USAGE = "caffe convert_imageset FLAGS ROOTFOLDER LISTFILE DB"
 FLAGS = (
@@ -18,10 +19,9 @@ FLAGS = (
     Flag("check_size", False, "refuse images of another size than the first"),
     Flag("encoded", False, "store image files rather than pixels"),
     Flag("encode_type", "", "their format (png, jpg); that of each file by default"),
-    Flag("strict", False, "stop at the first image that cannot be read"),
+    STRICT,
     OVERWRITE,
 )
-_MOST_SHOWN = 20  # skipped files
 
 
 def run(flags: Flags) -> int:
@@ -29,10 +29,10 @@ def run(flags: Flags) -> int:
 
     Raises:
         UsageError: flags or files that make no sense.
+        ImportError: a LevelDB, and plyvel is not installed.
         ValueError, OSError: what is wrong with the list, the images or the database.
     """
     root, list_file, out = arguments(flags, 3, USAGE)
-    check_backend(flags)
     options = ImageSetOptions(
         size=image_size(flags),
         gray=flags.on("gray"),
@@ -48,13 +48,8 @@ def run(flags: Flags) -> int:
         shuffle_seed=flags.number("seed") if flags.on("shuffle") else None,
         strict=flags.on("strict"),
         overwrite=flags.on("overwrite"),
+        backend=flags.text("backend"),
     )
-    for reason in done.skipped[:_MOST_SHOWN]:
-        log.warning(f"Skipped {reason}")
-    if done.skipped:
-        log.warning(
-            f"Skipped {len(done.skipped)} of {done.count + len(done.skipped)} images; -strict "
-            "stops at the first"
-        )
+    report_skipped(done.skipped, done.count + len(done.skipped))
     log.info(f"Processed {done.count} files.")
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from caffe import log
 from caffe.cli.common import OVERWRITE
 from caffe.cli.flags import Flags, UsageError
+from caffe.data.databases import WRITERS
 from caffe.feature_extraction import extract_features
 from caffe.file_kind import require_file
 from caffe.mode import set_mode_gpu
@@ -12,7 +13,7 @@ from caffe.mode import set_mode_gpu
 USAGE = """caffe extract_features WEIGHTS MODEL BLOB[,BLOB...] DB[,DB...] BATCHES DB_TYPE [CPU|GPU]
   WEIGHTS  .caffemodel
   MODEL    net prototxt with a data layer
-  DB_TYPE  lmdb"""
+  DB_TYPE  lmdb or leveldb"""
 FLAGS = (OVERWRITE,)
 _LEAST, _MOST = 6, 8  # words; the last is a device
 
@@ -28,8 +29,8 @@ def run(flags: Flags) -> int:
     if not _LEAST <= len(words) <= _MOST:
         raise UsageError(f"{len(words)} arguments given, needs 6: {USAGE.splitlines()[0]}")
     weights, model, blobs, targets, batches, kind, *device = words
-    if kind.lower() != "lmdb":
-        raise UsageError(f"DB_TYPE is '{kind}', this build writes lmdb only")
+    if kind.lower() not in WRITERS:
+        raise UsageError(f"DB_TYPE is '{kind}', but must be one of {', '.join(WRITERS)}")
     if not batches.isdigit() or int(batches) < 1:
         raise UsageError(f"BATCHES is '{batches}', needs to be 1 or more")
     if device and device[0].upper() == "GPU":
@@ -46,6 +47,7 @@ def run(flags: Flags) -> int:
         dict(zip(names, paths)),
         int(batches),
         overwrite=flags.on("overwrite"),
+        backend=kind,
     )
     for name in names:
         log.info(f"Extracted features of {count} query images for feature blob {name}")

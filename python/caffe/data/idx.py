@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from caffe.atomic_folder import staged
 from caffe.data.datum import array_to_datum
 from caffe.data.lmdb_writer import LmdbWriter
+from caffe.progress import Progress
 
 SETS = {
     "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
@@ -63,7 +65,7 @@ def find_idx(folder: str | Path, name: str) -> Path:
     raise FileNotFoundError(f"no file '{name}' or '{name}.gz' in '{folder}' or below it")
 
 
-def idx_to_lmdb(images: str | Path, labels: str | Path, out: str | Path, overwrite: bool) -> int:
+def idx_to_lmdb(images: str | Path, labels: str | Path, out: str | Path) -> int:
     """Convert a file of images (N x H x W) and one of labels (N) to an LMDB at `out`.
 
     Returns:
@@ -79,8 +81,9 @@ def idx_to_lmdb(images: str | Path, labels: str | Path, out: str | Path, overwri
             f"'{images}' has shape {pixels.shape} and '{labels}' {classes.shape}; needed are "
             "(N, height, width) and (N)"
         )
-    with LmdbWriter(out, overwrite) as writer:
+    with LmdbWriter(out) as writer, Progress(len(pixels), "images") as progress:
         for i in range(len(pixels)):
+            progress.update(i)
             datum = array_to_datum(pixels[i : i + 1], int(classes[i]))
             writer.put(f"{i:08}", datum.SerializeToString())
     return len(pixels)
@@ -95,9 +98,8 @@ def convert_folder(source: str | Path, out: str | Path, name: str, overwrite: bo
     Raises:
         FileNotFoundError, FileExistsError, ValueError: see `idx_to_lmdb`.
     """
-    made = []
-    for part, (images, labels) in SETS.items():
-        target = Path(out) / f"{name}_{part}_lmdb"
-        idx_to_lmdb(find_idx(source, images), find_idx(source, labels), target, overwrite)
-        made.append(target)
-    return made
+    names = [f"{name}_{part}_lmdb" for part in SETS]
+    with staged(Path(out), names, overwrite) as part_folder:
+        for made, (images, labels) in zip(names, SETS.values()):
+            idx_to_lmdb(find_idx(source, images), find_idx(source, labels), part_folder / made)
+    return [Path(out) / made for made in names]

@@ -19,8 +19,12 @@ _MOST_THREADS = 8
 
 def decoding_threads() -> ThreadPoolExecutor:
     """Return threads to decode with: Pillow works without Python's lock."""
-    count = min(len(os.sched_getaffinity(0)), _MOST_THREADS)
-    return ThreadPoolExecutor(count, thread_name_prefix="decode")
+    return ThreadPoolExecutor(decoding_thread_count(), thread_name_prefix="decode")
+
+
+def decoding_thread_count() -> int:
+    """Return how many they are: one a core, up to eight."""
+    return min(len(os.sched_getaffinity(0)), _MOST_THREADS)
 
 
 def rooted(root: str, name: str) -> Path:
@@ -62,9 +66,11 @@ def decode(content: bytes, path: Path, where: str, color: bool) -> Pixels:
 def resize(image: Pixels, height: int, width: int) -> Pixels:
     """Return `image`, C x H x W, in another size: linear between pixels, rounded.
 
-    As OpenCV does for Caffe, nothing is averaged where an image shrinks.
+    Pixel i of n, where there were m, is taken at (i + 1/2) m/n - 1/2. Nothing is averaged where an
+    image shrinks. This is OpenCV's default, which BVLC Caffe uses; the layers ImageData and
+    WindowData and all that makes databases resize so.
     """
     if image.shape[1:] == (height, width):
         return image
-    floats = resize_axis(resize_axis(image.astype(np.float32), 1, height, 1), 2, width, 1)
+    floats = resize_axis(resize_axis(image, 1, height, 1), 2, width, 1)
     return np.clip(np.rint(floats), 0, 255).astype(np.uint8)

@@ -23,25 +23,34 @@ def read_image_list(path: str | Path) -> list[Entry]:
         FileNotFoundError: no such file.
         ValueError: a line without an integer label, or no lines at all.
     """
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"list of images '{path}' does not exist")
     entries = []
-    # Windows' editors begin files with a mark of UTF-8. Names may hold what splitlines() splits at.
-    text = Path(path).read_text(encoding="utf-8-sig", errors="surrogateescape")
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        parts = line.strip().rsplit(maxsplit=1)
+    for number, line in read_lines(path):
+        parts = line.rsplit(maxsplit=1)
         try:
             name, label = parts[0], int(parts[1])
         except (IndexError, ValueError):
             raise ValueError(
-                f"{path}:{number}: expected 'path label' with an integer label, "
-                f"got '{line.strip()}'"
+                f"{path}:{number}: expected 'path label' with an integer label, got '{line}'"
             ) from None
         if abs(label) > _MAX_INT32:
             raise ValueError(f"{path}:{number}: label {label} is no 32-bit integer")
         entries.append(Entry(name, label, number))
-    if not entries:
-        raise ValueError(f"list of images '{path}' is empty")
     return entries
+
+
+def read_lines(path: str | Path) -> list[tuple[int, str]]:
+    """Return the lines of a list that are not empty, without blanks around, and their numbers.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: no such lines.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"list of images '{path}' does not exist")
+    # Windows' editors begin files with a mark of UTF-8. Names may hold what splitlines() splits at.
+    text = Path(path).read_text(encoding="utf-8-sig", errors="surrogateescape")
+    lines = [(number, line.strip()) for number, line in enumerate(text.split("\n"), 1)]
+    lines = [(number, line) for number, line in lines if line]
+    if not lines:
+        raise ValueError(f"list of images '{path}' is empty")
+    return lines

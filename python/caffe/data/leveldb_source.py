@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from caffe.data.lmdb_source import how_to_make
+from caffe.data.record_source import RecordSource
 from caffe.data.shared_handles import SharedHandles
 
 _OPEN_FILES = 100
@@ -30,11 +31,11 @@ def _open_database(path: Path) -> Any:
 _databases = SharedHandles(_open_database)
 
 
-class LevelDbSource:
-    """The records of one LevelDB, from any position on, in key order and without end.
+class LevelDbSource(RecordSource):
+    """The records of one LevelDB; see RecordSource.
 
-    Positions are those of LmdbSource. A LevelDB does not know how many records it has: they are
-    counted when its end is first reached, or asked for.
+    A LevelDB does not know how many records it has: they are counted when its end is first reached,
+    or asked for.
 
     Args:
         path: the LevelDB's folder. LevelDB locks it: no other process may have it open.
@@ -45,31 +46,20 @@ class LevelDbSource:
         ValueError: no LevelDB, a damaged or locked one, or one without records.
     """
 
+    kind, article = "LevelDB", "a"
+
     def __init__(self, path: str | Path) -> None:
         """Open the database; see the class."""
-        self.path = Path(path)
-        _check_folder(self.path)
-        self._plyvel = require_plyvel()
-        self._key = self.path.resolve()
-        try:
-            self._database = _databases.acquire(self._key)
-        except self._plyvel.Error as error:
-            raise ValueError(f"'{path}' cannot be opened as a LevelDB: {error}") from error
-        self._closed = False
+        _check_folder(Path(path))
+        self._failure = require_plyvel().Error
         self._count: int | None = None
-        self._position = 0
         self._iterator: Any = None
         self._at = 0  # record that the iterator gives next
-        try:
-            if self._item(0) is None:
-                raise ValueError(f"LevelDB '{self.path}' is empty: it has no records")
-        except BaseException:
-            self.close()
-            raise
+        super().__init__(path, _databases, self._failure)
 
-    def __str__(self) -> str:
-        """Return what it is called in messages."""
-        return f"LevelDB '{self.path}'"
+    def _begin(self) -> None:
+        if self._item(0) is None:
+            raise ValueError(f"{self} is empty: it has no records")
 
     def __len__(self) -> int:
         """Return the number of records: reads all keys, unless it has been counted before."""
@@ -78,47 +68,25 @@ class LevelDbSource:
                 self._count = sum(1 for _ in keys)
         return self._count
 
-    @property
-    def position(self) -> int:
-        """Number of the record that the next read gives, counted from the first pass on."""
-        return self._position
-
-    @position.setter
-    def position(self, value: int) -> None:
-        if value < 0:
-            raise ValueError(f"a position in '{self.path}' cannot be negative: {value}")
-        self._position = value
-
-    def read(self) -> tuple[bytes, bytes]:
-        """Return key and value of the next record.
-
-        Raises:
-            ValueError: the database is damaged or closed.
-        """
-        if self._closed:
-            raise ValueError(f"LevelDB '{self.path}' is closed")
-        wanted = self._position if self._count is None else self._position % self._count
-        item = self._item(wanted)
+    def _record(self, position: int) -> tuple[bytes, bytes]:
+        item = self._item(position if self._count is None else position % self._count)
         if item is None:
             # The end, met for the first time: `_at` records came before it.
             if self._at == 0:
-                raise ValueError(f"LevelDB '{self.path}' has lost its records")
+                raise ValueError(f"{self} has lost its records")
             self._count = self._at
-            item = self._item(self._position % self._count)
+            item = self._item(position % self._count)
         if item is None:
             raise ValueError(
-                f"LevelDB '{self.path}' is damaged: it had {self._count} records, and ends after "
-                f"{self._at}"
+                f"{self} is damaged: it had {self._count} records, and ends after {self._at}"
             )
-        self._position += 1
-        key, value = item
-        return bytes(key), bytes(value)
+        return item
 
     def _item(self, wanted: int) -> tuple[bytes, bytes] | None:
         """Return record number `wanted`, or None where the database ends before it."""
         try:
             if self._iterator is None or wanted < self._at:
-                self._stop_iterating()
+                self._end()
                 self._iterator = self._database.iterator(verify_checksums=True)
             while True:
                 item: tuple[bytes, bytes] | None = next(self._iterator, None)
@@ -127,28 +95,13 @@ class LevelDbSource:
                 self._at += 1
                 if self._at > wanted:
                     return item
-        except self._plyvel.Error as error:
-            raise ValueError(
-                f"LevelDB '{self.path}' is damaged at record {self._at}: {error}"
-            ) from error
+        except self._failure as error:
+            raise ValueError(f"{self} is damaged at record {self._at}: {error}") from error
 
-    def _stop_iterating(self) -> None:
+    def _end(self) -> None:
         if self._iterator is not None:
             self._iterator.close()
         self._iterator, self._at = None, 0
-
-    def __del__(self) -> None:
-        """Close, where nobody did."""
-        if hasattr(self, "_closed"):
-            self.close()
-
-    def close(self) -> None:
-        """Close the database. Closing twice does no harm."""
-        if self._closed:
-            return
-        self._closed = True
-        self._stop_iterating()
-        _databases.release(self._key)
 
 
 def _check_folder(path: Path) -> None:

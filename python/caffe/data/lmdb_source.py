@@ -6,6 +6,7 @@ from pathlib import Path
 
 import lmdb
 
+from caffe.data.record_source import RecordSource
 from caffe.data.shared_handles import SharedHandles
 
 _DATA_FILE = "data.mdb"
@@ -19,11 +20,8 @@ def _open_environment(path: Path) -> lmdb.Environment:
 _environments = SharedHandles(_open_environment)
 
 
-class LmdbSource:
-    """The records of one LMDB, from any position on, in key order and without end.
-
-    Position p is record number p modulo the number of records: positions go on counting where the
-    database is read again from its start.
+class LmdbSource(RecordSource):
+    """The records of one LMDB; see RecordSource.
 
     Args:
         path: the LMDB's folder (or its single file).
@@ -33,63 +31,31 @@ class LmdbSource:
         ValueError: no LMDB, a damaged or cut off one, or one without records.
     """
 
+    kind, article = "LMDB", "an"
+
     def __init__(self, path: str | Path) -> None:
         """Open the database; see the class."""
-        self.path = Path(path)
-        check_lmdb(self.path)
-        self._key = self.path.resolve()
-        try:
-            self._environment = _environments.acquire(self._key)
-        except lmdb.Error as error:
-            raise ValueError(f"'{path}' cannot be opened as an LMDB: {error}") from error
-        self._closed = False
-        try:
-            self._count = self._check_size()
-            self._transaction = self._environment.begin()
-            self._cursor = self._transaction.cursor()
-        except BaseException:
-            self._closed = True
-            _environments.release(self._key)
-            raise
-        self._position = 0
-        self._at: int | None = None  # record the cursor stands on
+        check_lmdb(Path(path))
+        self._transaction: lmdb.Transaction | None = None
+        super().__init__(path, _environments, lmdb.Error)
 
-    def __str__(self) -> str:
-        """Return what it is called in messages."""
-        return f"LMDB '{self.path}'"
+    def _begin(self) -> None:
+        self._count = self._check_size()
+        self._transaction = self._database.begin()
+        self._cursor = self._transaction.cursor()
+        self._at: int | None = None  # record the cursor stands on
 
     def __len__(self) -> int:
         """Return the number of records."""
         return self._count
 
-    @property
-    def position(self) -> int:
-        """Number of the record that the next read gives, counted from the first pass on."""
-        return self._position
-
-    @position.setter
-    def position(self, value: int) -> None:
-        if value < 0:
-            raise ValueError(f"a position in '{self.path}' cannot be negative: {value}")
-        self._position = value
-
-    def read(self) -> tuple[bytes, bytes]:
-        """Return key and value of the next record.
-
-        Raises:
-            ValueError: the database is damaged or closed.
-        """
-        if self._closed:
-            raise ValueError(f"LMDB '{self.path}' is closed")
-        wanted = self._position % self._count
+    def _record(self, position: int) -> tuple[bytes, bytes]:
+        wanted = position % self._count
         try:
             self._move_to(wanted)
             key, value = self._cursor.item()
         except lmdb.Error as error:
-            raise ValueError(
-                f"LMDB '{self.path}' is damaged at record {wanted}: {error}"
-            ) from error
-        self._position += 1
+            raise ValueError(f"{self} is damaged at record {wanted}: {error}") from error
         return bytes(key), bytes(value)
 
     def _move_to(self, wanted: int) -> None:
@@ -104,36 +70,31 @@ class LmdbSource:
         if not found:
             at, self._at = self._at, None
             raise ValueError(
-                f"LMDB '{self.path}' is damaged: it claims {self._count} records, "
-                f"and ends after {at}"
+                f"{self} is damaged: it claims {self._count} records, and ends after {at}"
             )
 
-    def close(self) -> None:
-        """Close the database. Closing twice does no harm."""
-        if self._closed:
-            return
-        self._closed = True
-        self._cursor.close()
-        self._transaction.abort()
-        _environments.release(self._key)
+    def _end(self) -> None:
+        if self._transaction is not None:
+            self._cursor.close()
+            self._transaction.abort()
 
     def _check_size(self) -> int:
         """Return the number of records, after making sure that all pages are there.
 
         Reading a page beyond the end of the file would kill the process.
         """
-        statistics = self._environment.stat()
-        pages = self._environment.info()["last_pgno"] + _PAGE_COUNT_FROM
+        statistics = self._database.stat()
+        pages = self._database.info()["last_pgno"] + _PAGE_COUNT_FROM
         file = self.path / _DATA_FILE if self.path.is_dir() else self.path
         size, needed = file.stat().st_size, pages * statistics["psize"]
         if size < needed:
             raise ValueError(
-                f"LMDB '{self.path}' is cut off: {file.name} has {size} bytes, its header says "
+                f"{self} is cut off: {file.name} has {size} bytes, its header says "
                 f"{needed}; was the copy or download complete?"
             )
         count = int(statistics["entries"])
         if count == 0:
-            raise ValueError(f"LMDB '{self.path}' is empty: it has no records")
+            raise ValueError(f"{self} is empty: it has no records")
         return count
 
 
@@ -161,10 +122,19 @@ def check_lmdb(path: Path) -> None:
     raise ValueError(f"'{path}' is no LMDB: the folder has no {_DATA_FILE}; {how_to_make(path)}")
 
 
+#: Part of a database's path -> the command that makes it, given the folder it lies in.
+_RECIPES = {
+    "fashion": "caffe prepare fashion-mnist -out {folder}",
+    "mnist": "caffe prepare mnist FOLDER_WITH_IDX_FILES {folder}",
+    "cifar10": "caffe prepare cifar10 cifar-10-binary.tar.gz {folder}",
+    "dogs": "caffe prepare dogs IMAGES_TAR {folder}",
+    "ilsvrc12": "caffe prepare imagenet TRAIN VAL {folder} -val_list LIST_FILE",
+}
+
+
 def how_to_make(path: Path) -> str:
     """Return the command that makes a database at `path`, as well as its name tells."""
-    if "fashion" in str(path).lower():
-        return f"make it with: caffe prepare fashion-mnist -out {path.parent}"
-    if "mnist" in path.name.lower():
-        return f"make it with: caffe prepare idx -source FOLDER_WITH_IDX_FILES -out {path.parent}"
-    return f"make it with: caffe prepare images -root FOLDER -list LIST_FILE -out {path}"
+    recipe = "caffe prepare images -root FOLDER -list LIST_FILE -out {path}"
+    names = f"{path.parent.name}/{path.name}".lower()
+    recipe = next((made for part, made in _RECIPES.items() if part in names), recipe)
+    return f"make it with: {recipe.format(folder=path.parent, path=path)}"

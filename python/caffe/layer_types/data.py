@@ -10,18 +10,18 @@ is named, needs the package plyvel (extra "leveldb").
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
 from caffe.data.datum import Pixels, Record, parse_record
 from caffe.data.leveldb_source import LevelDbSource
 from caffe.data.lmdb_source import LmdbSource
+from caffe.data.record_source import RecordSource
 from caffe.layer_types.image_source import Batch, ImageShape, ImageSource, check_size
 from caffe.proto import caffe_pb2
 
-_Source = Union[LmdbSource, LevelDbSource]
-_BACKENDS: dict[int, Callable[[str], _Source]] = {
+_BACKENDS: dict[int, Callable[[str], RecordSource]] = {
     caffe_pb2.DataParameter.LMDB: LmdbSource,
     caffe_pb2.DataParameter.LEVELDB: LevelDbSource,
 }
@@ -34,7 +34,7 @@ class _Reader:
         self.seed = seed  # the order is the database's, whatever the seed
         self._batch_size = param.data_param.batch_size
         self._transform = param.transform_param
-        self.source: _Source = _BACKENDS[param.data_param.backend](param.data_param.source)
+        self.source: RecordSource = _BACKENDS[param.data_param.backend](param.data_param.source)
         try:
             self.first_shape = self._read()[1].shape
         except BaseException:
