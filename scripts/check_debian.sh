@@ -4,7 +4,7 @@
 #
 #   scripts/check_debian.sh [RELEASE [PYTEST ARGUMENTS]]     trixie by default; as root
 #
-# ITERATIONS shortens the training (one pass, 938, by default). Takes a quarter of an hour and 3 GB below
+# Takes a quarter of an hour and 3 GB below
 # TMPDIR (/tmp by default), which go at the end. See containers.sh for mirrors and proxies.
 set -euo pipefail
 cd "$(dirname "$0")/.."
