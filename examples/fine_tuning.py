@@ -4,9 +4,9 @@
     python examples/fine_tuning.py -classes 2,4 -images 100
 
 A net learns all classes but the two, and is saved. A second one has another last layer, of another
-name, so that copy_from() takes all weights but that layer's. That layer learns at ten times the rate of
-the others (lr_mult). It sees few images, as does the third net, which starts from nothing. In
-Fashion-MNIST, 2 and 4 are pullovers and coats, which are easily mistaken.
+name, so that copy_from() takes all weights but that layer's. That layer learns at ten times the
+rate of the others (lr_mult). It sees few images, as does the third net, which starts from nothing.
+In Fashion-MNIST, 2 and 4 are pullovers and coats, which are easily mistaken.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from caffe import layers as L
 from caffe import params as P
 from caffe.proto import caffe_pb2 as pb
 
-BATCH = 50
+BATCH = 20
 
 
-def classifier(shape: Sequence[int], last: str, classes: int, tuned: bool = False) -> pb.NetParameter:
+def classifier(
+    shape: Sequence[int], last: str, classes: int, tuned: bool = False
+) -> pb.NetParameter:
     """Return a net for images of a shape (channels, height, width), whose last layer is `last`."""
     xavier = dict(type="xavier")
     n = caffe.NetSpec()
@@ -89,22 +91,24 @@ def whole_batches(images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, n
     return np.ascontiguousarray(images[:count]), labels[:count]
 
 
-def accuracy(solver: caffe.SGDSolver, net: pb.NetParameter, images: np.ndarray, labels: np.ndarray) -> float:
+def accuracy(
+    solver: caffe.SGDSolver, net: pb.NetParameter, images: np.ndarray, labels: np.ndarray
+) -> float:
     """Return the share of images that a trained net gets right."""
     test = caffe.Net(net, caffe.TEST)
     solver.share_weights(test)
     images, labels = whole_batches(images, labels)
     test.set_input_arrays(images, labels)
-    return float(np.mean([test.forward()["accuracy"] for _ in range(len(images) // BATCH)]))
+    return float(np.mean([float(test.forward()["accuracy"]) for _ in range(len(images) // BATCH)]))
 
 
 def main(words: Sequence[str] | None = None) -> tuple[float, float]:
-    """Train the three nets; returns the accuracies from the other classes' weights and from none."""
+    """Train the three nets; returns the accuracies of the fine-tuned one and of the fresh one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-data", default="data/fashion_mnist", help="folder of the LMDBs")
     parser.add_argument("-classes", default="2,4", help="the two to tell apart")
     parser.add_argument("-images", type=int, default=100, help="of both together, to learn from")
-    parser.add_argument("-iterations", type=int, default=600, help="on the other classes")
+    parser.add_argument("-iterations", type=int, default=1500, help="on the other classes")
     parser.add_argument("-tuning", type=int, default=60, help="iterations on the two")
     given = parser.parse_args(words)
 
@@ -112,26 +116,31 @@ def main(words: Sequence[str] | None = None) -> tuple[float, float]:
     (images, labels), (test_images, test_labels) = read_both(given.data)
     old = sorted(set(labels.astype(int)) - set(new))
 
-    def of(classes: list[int], images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def of(
+        classes: list[int], images: np.ndarray, labels: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         chosen = np.isin(labels, classes)
         return images[chosen], np.searchsorted(classes, labels[chosen]).astype(np.float32)
 
     shape = images.shape[1:]
     first = classifier(shape, "score", len(old))
     solver = train(first, *of(old, images, labels), given.iterations, 0.01)
-    print(f"{len(old)} classes: accuracy {accuracy(solver, first, *of(old, test_images, test_labels)):.1%}")
+    known = accuracy(solver, first, *of(old, test_images, test_labels))
+    print(f"{len(old)} classes: accuracy {known:.1%}")
     few = [array[: given.images] for array in of(sorted(new), images, labels)]
     test = of(sorted(new), test_images, test_labels)
     with tempfile.TemporaryDirectory() as folder:
         weights = Path(folder) / "first.caffemodel"
         solver.net.save(weights)
         tuned_net = classifier(shape, "score_of_two", len(new), tuned=True)
-        tuned = train(tuned_net, *few, given.tuning, 0.001, weights)
+        tuned = train(tuned_net, *few, given.tuning, 0.003, weights)
     fresh_net = classifier(shape, "score_of_two", len(new))
     fresh = train(fresh_net, *few, given.tuning, 0.01)
     results = accuracy(tuned, tuned_net, *test), accuracy(fresh, fresh_net, *test)
-    print(f"classes {given.classes} from {len(few[0])} images: accuracy {results[0]:.1%} fine-tuned, "
-          f"{results[1]:.1%} from nothing")
+    print(
+        f"classes {given.classes} from {len(few[0])} images: accuracy {results[0]:.1%} fine-tuned, "
+        f"{results[1]:.1%} from nothing"
+    )
     return results
 
 

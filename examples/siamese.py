@@ -4,9 +4,9 @@
     python examples/siamese.py -iterations 1000
 
 Both images of a pair go through the same layers: each parameter has a name, and layers whose
-parameters have the same name share one blob. ContrastiveLoss pulls the features of a pair of one class
-together, and pushes others at least a margin apart. The pairs come through a MemoryData layer as
-images with twice the channels, which Slice takes apart.
+parameters have the same name share one blob. ContrastiveLoss pulls the features of a pair of one
+class together, and pushes others at least a margin apart. The pairs come through a MemoryData layer
+as images with twice the channels, which Slice takes apart.
 """
 
 from __future__ import annotations

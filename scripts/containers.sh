@@ -28,9 +28,9 @@ containers_begin() {
 }
 
 containers_end() {
-  local mounted
+  local mounted status=$?
   # Containers that a failed step left mounted, innermost first.
-  grep -o " $work/[^ ]*" /proc/self/mounts | sort -r | while read -r mounted; do
+  for mounted in $(awk -v work="$work/" 'index($2, work) == 1 { print $2 }' /proc/self/mounts | sort -r); do
     umount "$mounted" || true
   done
   if grep -q " $work/" /proc/self/mounts; then

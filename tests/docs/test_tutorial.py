@@ -61,7 +61,9 @@ def test_every_command(place: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     data = place / "data" / "photos"
     assert (data / "labels.txt").read_text().split() == list(COLOURS)
-    lines = (data / "train.txt").read_text().splitlines() + (data / "val.txt").read_text().splitlines()
+    lines = (data / "train.txt").read_text().splitlines() + (
+        data / "val.txt"
+    ).read_text().splitlines()
     assert len(set(lines)) == 60
     assert all(line.split("/")[0] == list(COLOURS)[int(line[-1])] for line in lines)
 
