@@ -4,8 +4,8 @@
 #
 #   scripts/check_debian.sh [RELEASE [PYTEST ARGUMENTS]]     trixie by default; as root
 #
-# Takes a quarter of an hour and 3 GB below
-# TMPDIR (/tmp by default), which go at the end. See containers.sh for mirrors and proxies.
+# Takes a quarter of an hour on an idle machine with two cores, and 3 GB below TMPDIR (/tmp by default),
+# which go at the end. See containers.sh for mirrors and proxies.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/containers.sh

@@ -3,10 +3,10 @@
 # authors' readme name in it: as the image's user, without a network.
 #
 #   scripts/check_docker.sh [RELEASE [BUILD ARGUMENTS]]     bookworm by default; as root
-#   scripts/check_docker.sh trixie --build-arg ONEDNN=libdnnl3
+#   scripts/check_docker.sh trixie --build-arg ONEDNN=libdnnl3.6
 #
-# Takes some ten minutes and 3 GB below TMPDIR (/tmp by default), which go at the end. See containers.sh
-# for mirrors and proxies.
+# Takes some ten minutes on an idle machine with two cores, and 3 GB below TMPDIR (/tmp by default), which
+# go at the end. See containers.sh for mirrors and proxies.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/containers.sh

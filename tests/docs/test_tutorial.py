@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import caffe
+from caffe.cli.prepare import USAGE
 from caffe.compression_log import read_json_lines
 from caffe.training_log import parse_log
 
@@ -20,11 +22,11 @@ ROOT = Path(__file__).parents[2]
 COLOURS = {"insects": (200, 60, 40), "plants": (40, 180, 60), "sand_and_sky": (60, 80, 210)}
 
 
-def commands() -> str:
-    """All blocks of the tutorial that are marked as shell."""
+def commands() -> list[str]:
+    """The blocks of the tutorial that are marked as shell: lists, databases, and what follows."""
     blocks = re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs/tutorial.md").read_text(), re.M | re.S)
     assert len(blocks) >= 4
-    return "".join(blocks)
+    return blocks
 
 
 @pytest.fixture
@@ -50,15 +52,37 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_every_command(place: Path) -> None:
+def run(place: Path, blocks: list[str]) -> str:
+    """Run the blocks in one shell; returns its standard output."""
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", commands()],
+        ["bash", "-euo", "pipefail", "-c", "".join(blocks)],
         cwd=place,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_the_first_steps_in_one(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`caffe prepare folder` makes what the lists and the databases by hand make."""
+    command = "caffe prepare folder photos data/photos -size 64"
+    assert f"\n    {command}\n" in (ROOT / "docs/tutorial.md").read_text()
+    if "folder" not in USAGE:
+        pytest.skip("this version has no `caffe prepare folder`")
+    run(place, [command])
+    files = {"train_lmdb", "val_lmdb", "mean.binaryproto", "labels.txt"}
+    assert {path.name for path in (place / "data" / "photos").iterdir()} == files
+    assert (place / "data" / "photos" / "labels.txt").read_text().split() == list(COLOURS)
+    monkeypatch.chdir(place)
+    net = caffe.Net(str(place / "models/photo_cnn/train_val.prototxt"), caffe.TEST)
+    net.forward()
+    assert net.blobs["data"].data.shape == (10, 3, 56, 56)
+
+
+def test_every_command(place: Path) -> None:
+    out = run(place, commands())
     data = place / "data" / "photos"
     assert (data / "labels.txt").read_text().split() == list(COLOURS)
     lines = (data / "train.txt").read_text().splitlines() + (
@@ -75,5 +99,5 @@ def test_every_command(place: Path) -> None:
     assert records[-1]["ratio"] > 2
     scores = np.load(data / "scores.npy")
     assert scores.shape == (20, 3)
-    assert f"{np.mean(scores.argmax(axis=1) == 0):.0%} are insects" in done.stdout
+    assert f"{np.mean(scores.argmax(axis=1) == 0):.0%} are insects" in out
     assert np.mean(scores.argmax(axis=1) == 0) > 0.9
