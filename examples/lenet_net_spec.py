@@ -85,8 +85,10 @@ def main(words: Sequence[str] | None = None) -> float:
     accuracy = 0.0
     while solver.iter < given.iterations:
         solver.step(min(given.every, given.iterations - solver.iter))
-        hits = [solver.test_nets[0].forward()["accuracy"] for _ in range(given.test_batches)]
-        accuracy = float(sum(hits)) / given.test_batches
+        test_net = solver.test_nets[0]
+        # float(): what forward() returns is the blob's own array, which the next pass overwrites.
+        hits = [float(test_net.forward()["accuracy"]) for _ in range(given.test_batches)]
+        accuracy = sum(hits) / given.test_batches
         print(f"iteration {solver.iter}: loss {solver.net.loss():.3f}, accuracy {accuracy:.1%}")
         for name, value in solver.compression.items():
             print(f"  {name:<8} {value.form:<8} {value.ratio:6.1f}x  bound {value.error_bound:.1e}")

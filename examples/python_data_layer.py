@@ -104,7 +104,7 @@ def main(words: Sequence[str] | None = None) -> float:
 
     test = caffe.Net(net(100, given.side), caffe.TEST)
     solver.share_weights(test)
-    accuracy = float(np.mean([test.forward()["accuracy"] for _ in range(5)]))
+    accuracy = float(np.mean([float(test.forward()["accuracy"]) for _ in range(5)]))
     print(f"accuracy after {solver.iter} iterations: {accuracy:.1%}")
     return accuracy
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a bare Debian 12 to a trained network with compressed activations: installs COMET, takes
+# From a bare Debian 12 or 13 to a trained network with compressed activations: installs COMET, takes
 # Fashion-MNIST from Debian's packages, trains models/fashion_cnn plainly and with adaptive
 # compression, and compares accuracy, memory and time. Running it again installs nothing anew.
 #

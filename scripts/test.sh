@@ -13,6 +13,7 @@ PATH=$PWD/.venv/bin:$PATH
 ruff check .
 ruff format --check .
 mypy
+find docker -name Dockerfile -print0 | xargs -0 hadolint
 find caffe sz tests -name '*.[ch]pp' -o -name '*.inl' -o -name '*.[ch]' | sort | xargs clang-format --dry-run -Werror
 export COMET_FUZZ_SECONDS=${COMET_FUZZ_SECONDS:-60}
 python -m pytest "$@"

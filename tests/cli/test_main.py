@@ -167,6 +167,10 @@ def test_as_a_module_and_with_a_closed_pipe():
     assert done.stdout.startswith("usage: caffe COMMAND")
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    # Output that Python buffers, as it does for users, fails only when it is flushed.
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        command, stdout=write, stderr=subprocess.PIPE, text=True, check=False, env=buffered
+    )
     os.close(write)
     assert "Exception" not in done.stderr

@@ -70,6 +70,52 @@ def test_lenet_net_spec_and_classify_image(databases, tmp_path, capsys, example)
     assert len(best) == 3
 
 
+def test_fine_tuning(databases, example) -> None:
+    tuned, fresh = example("fine_tuning").main(
+        f"-data {databases} -classes 3,6 -images 50 -iterations 60 -tuning 10".split()
+    )
+    assert tuned > 0.9
+    assert tuned >= fresh
+
+
+def test_fine_tuning_takes_all_but_the_last_layer(tmp_path, example) -> None:
+    module = example("fine_tuning")
+    first = caffe.Net(module.classifier((1, 28, 28), "score", 8), caffe.TEST)
+    first.save(tmp_path / "first.caffemodel")
+    tuned = caffe.Net(module.classifier((1, 28, 28), "other", 2, tuned=True), caffe.TEST)
+    before = tuned.params["other"][0].data.copy()
+    tuned.copy_from(tmp_path / "first.caffemodel")
+    for name in ("conv1", "conv2", "fc1"):
+        assert np.array_equal(tuned.params[name][0].data, first.params[name][0].data)
+    assert np.array_equal(tuned.params["other"][0].data, before)
+
+
+def test_siamese(databases, example) -> None:
+    assert example("siamese").main(f"-data {databases} -iterations 150 -pairs 1000".split()) > 0.9
+
+
+def test_siamese_branches_agree(example) -> None:
+    """Both branches share their weights: swapping the images of a pair swaps the features."""
+    module = example("siamese")
+    net = caffe.Net(module.siamese((1, 28, 28), 4), caffe.TEST)
+    rng = np.random.default_rng(0)
+    images = rng.random((module.BATCH, 2, 28, 28), dtype=np.float32)
+    features = []
+    for pair in (images, images[:, ::-1]):
+        net.set_input_arrays(np.ascontiguousarray(pair), np.ones(module.BATCH, np.float32))
+        net.forward()
+        features.append([net.blobs[name].data.copy() for name in ("feature", "feature_second")])
+    assert np.array_equal(features[0][0], features[1][1])
+    assert np.array_equal(features[0][1], features[1][0])
+    assert features[0][0].std() > 0
+
+
+def test_fashion_arrays(databases, capsys, example) -> None:
+    counts = example("fashion_arrays").main([str(databases / "stripes_test_lmdb")])
+    assert counts == dict.fromkeys(range(10), 10)
+    assert "100 images of 1 x 28 x 28" in capsys.readouterr().out
+
+
 def test_net_surgery(tmp_path, example) -> None:
     out = tmp_path / "everywhere.caffemodel"
     assert example("net_surgery").main(["-out", str(out)]) < 1e-5

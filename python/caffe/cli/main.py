@@ -63,7 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verbose |= any(word.lstrip("-") == "verbose" and word.startswith("-") for word in words)
     words = [word for word in words if word not in ("-verbose", "--verbose")]
     try:
-        return _run(words)
+        status = _run(words)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # a reader that is gone shows here, not when Python exits
+        return status
     except KeyboardInterrupt:
         _complain("interrupted", verbose)
         return INTERRUPTED
