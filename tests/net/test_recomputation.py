@@ -22,17 +22,14 @@ INPUTS = """
   layer { name: "label" type: "Input" top: "label" input_param { shape { dim: 4 } } }
 """
 FILLER = 'weight_filler { type: "xavier" }'
-BLOCK = (
-    """
-  layer { name: "conv1" type: "Convolution" bottom: "data" top: "conv1"
-    convolution_param { num_output: 8 kernel_size: 3 pad: 1 %s } }
-  layer { name: "bn1" type: "BatchNorm" bottom: "conv1" top: "conv1" }
-  layer { name: "scale1" type: "Scale" bottom: "conv1" top: "conv1"
-    scale_param { bias_term: true } }
-  layer { name: "relu1" type: "ReLU" bottom: "conv1" top: "conv1" }
+BLOCK = f"""
+  layer {{ name: "conv1" type: "Convolution" bottom: "data" top: "conv1"
+    convolution_param {{ num_output: 8 kernel_size: 3 pad: 1 {FILLER} }} }}
+  layer {{ name: "bn1" type: "BatchNorm" bottom: "conv1" top: "conv1" }}
+  layer {{ name: "scale1" type: "Scale" bottom: "conv1" top: "conv1"
+    scale_param {{ bias_term: true }} }}
+  layer {{ name: "relu1" type: "ReLU" bottom: "conv1" top: "conv1" }}
 """
-    % FILLER
-)
 END = """
   layer { name: "fc" type: "InnerProduct" bottom: "%s" top: "fc"
     inner_product_param { num_output: 10 %s } }
