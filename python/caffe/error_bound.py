@@ -76,6 +76,16 @@ def gradient_bound(
     return math.sqrt(3.0) * sigma / noise
 
 
+def gradient_error(
+    bound: float, rms_gradient: float, terms: int, nonzero_share: float
+) -> float:
+    """Return the standard deviation of the weight gradient's error that a bound causes.
+
+    The formula of gradient_bound(), the other way round, with its arguments.
+    """
+    return bound / math.sqrt(3.0) * rms_gradient * math.sqrt(terms * nonzero_share)
+
+
 def paper_bound(
     sigma: float, a: float, mean_abs_gradient: float, batch: int, nonzero_share: float
 ) -> float | None:

@@ -22,8 +22,7 @@ from caffe._core.layers import Need, Needs, Propagation
 from caffe.backward_scope import decide_backward
 from caffe.blob import Blob, ParameterBlob
 from caffe.debug_info import DebugInfo
-from caffe.error_bound import ErrorBounds
-from caffe.executor import Executor, RuntimeLayer, StoredReport
+from caffe.executor import BoundSource, Executor, RuntimeLayer, StoredReport
 from caffe.graph import Graph, Node, build_graph
 from caffe.layer_errors import LayerErrors
 from caffe.layer_types.base import PythonLayer
@@ -462,7 +461,7 @@ class Settings:
     seed: int | None = None
     saves: bool = True  # a backward pass will follow
     forward_only: bool = False  # blobs are let go after their last use, whatever the mode
-    bounds: ErrorBounds | None = None
+    bounds: BoundSource | None = None
 
 
 def _old_arguments(
