@@ -1,8 +1,8 @@
 """Measures what error bounds do to gradients, against what the model of error_bound.py predicts.
 
-Two nets of a solver's own weights run the same batch: one keeps what backward reads bit for bit, the
-other within the bounds in force. They go backward side by side, and each layer of the second gets the
-first's exact gradient of its output: what differs is then that layer's own doing. A second pass
+Two nets with a solver's weights run the same batch: one keeps what backward reads bit for bit, the
+other within the bounds in force. They go backward side by side, and each layer of the second gets
+the first's exact gradient of its output: what differs is then that layer's own doing. A second pass
 without that shows what of it arrives at the bottom of the net. The solver is left as it was.
 
     for row in caffe.check_bounds(solver):
@@ -14,13 +14,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from caffe._core import Tensor
+from caffe import log
+from caffe._core import Tensor, memory
 from caffe._core.layers import BoundRule
 from caffe._core.store import Form, Statistics, StoredActivation
 from caffe.error_bound import ErrorBounds, gradient_error, nonzero_std
@@ -80,9 +81,7 @@ def check_bounds(
     Raises:
         ValueError: mode NONE or LOSSLESS, which have no bounds; a batch that does not fit.
     """
-    if not any(saved.form == Form.BOUNDED for saved in solver.net.executor.plan.saved.values()):
-        raise ValueError("nothing is kept within a bound, so there is none to check: the solver's "
-                         "compression_param needs mode FIXED or ADAPTIVE")  # fmt: skip
+    _require_bounds(solver)
     arrays = next_batch(solver.net) if batch is None else _fitting(solver.net, batch)
     observer = _Observer(solver.bounds)
     lossless = pb.CompressionParameter(mode=pb.CompressionParameter.LOSSLESS)
@@ -102,7 +101,33 @@ def check_bounds(
     finally:
         for net in (exact, bounded):
             net.executor.release_all()
+        del exact, bounded
+        memory.trim()  # what it took does not stay with the process
     return list(rows.values())
+
+
+def check_regularly(solver: Solver, interval: int) -> None:
+    """Log the table of check_bounds() before iterations `interval`, 2 * `interval` and so on.
+
+    Raises ValueError where nothing is kept within a bound.
+    """
+    _require_bounds(solver)
+
+    def check() -> None:
+        if solver.iter > 0 and solver.iter % interval == 0:
+            log.info(f"Iteration {solver.iter}, errors of gradients")
+            for line in table(check_bounds(solver)):
+                log.info(f"    {line}")
+
+    solver.add_callback(check, None)
+
+
+def _require_bounds(solver: Solver) -> None:
+    if not any(saved.form == Form.BOUNDED for saved in solver.net.executor.plan.saved.values()):
+        raise ValueError(
+            "nothing is kept within a bound, so there is none to check: the solver's "
+            "compression_param needs mode FIXED or ADAPTIVE"
+        )
 
 
 def table(rows: Sequence[BoundRow]) -> list[str]:
@@ -161,6 +186,13 @@ def _fitting(net: Net, batch: Mapping[str, npt.ArrayLike]) -> dict[str, FloatArr
     names = [top.name for node in _sources(net) for top in node.tops]
     if set(arrays) != set(names):
         raise ValueError(f"the batch has arrays for {sorted(arrays)}, needs {sorted(names)}")
+    for node in _sources(net):
+        for top in node.tops:
+            shape = net.executor.slots[top.index].shape
+            if arrays[top.name].shape != shape:
+                raise ValueError(
+                    f"the batch's '{top.name}' has shape {arrays[top.name].shape}, needs {shape}"
+                )
     return arrays
 
 
@@ -223,13 +255,14 @@ def _probe(
             layer.ClearField("compression_param")
     net = Net.from_param(param, pb.NetState(phase=pb.TRAIN), settings)
     for node in _sources(net):
-        runner = net.executor.layers[node.index].layer
-        if isinstance(runner, PythonLayer):
-            runner.layer.arrays = [arrays[top.name] for top in node.tops]  # type: ignore[attr-defined]
-        else:
-            for top in node.tops:
-                net.blobs[top.name].reshape(*arrays[top.name].shape)
-                net.blobs[top.name].data[...] = arrays[top.name]
+        if node.index in sources:
+            source = net.layers[node.index]
+            assert isinstance(source, _Batch)
+            source.arrays = [arrays[top.name] for top in node.tops]
+            continue
+        for top in node.tops:
+            net.blobs[top.name].reshape(*arrays[top.name].shape)
+            net.blobs[top.name].data[...] = arrays[top.name]
     return net
 
 
@@ -287,7 +320,7 @@ class _Sums:
 
     errors: float = 0.0
     values: float = 0.0
-    count: int = field(default=0)
+    count: int = 0
 
     def add(self, exact: Tensor, other: Tensor) -> None:
         """Add the values of two blobs."""

@@ -76,9 +76,7 @@ def gradient_bound(
     return math.sqrt(3.0) * sigma / noise
 
 
-def gradient_error(
-    bound: float, rms_gradient: float, terms: int, nonzero_share: float
-) -> float:
+def gradient_error(bound: float, rms_gradient: float, terms: int, nonzero_share: float) -> float:
     """Return the standard deviation of the weight gradient's error that a bound causes.
 
     The formula of gradient_bound(), the other way round, with its arguments.
