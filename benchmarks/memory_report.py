@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from common import markdown
 
 Record = dict[str, Any]
 MIB = 2**20
+_COLUMNS = 4  # of panels in a picture
 
 #: Kinds of memory in the picture, from the bottom up.
 _KINDS = ("data", "raw_activations", "stored_activations", "gradients", "workspace",
@@ -74,9 +76,14 @@ def plot(records: list[Record], path: Path) -> None:
     drawn = [record for record in records if "error" not in record]
     if not drawn:
         return
-    figure = Figure(figsize=(4 * len(drawn), 4), layout="constrained")
+    lines = math.ceil(len(drawn) / _COLUMNS)
+    figure = Figure(figsize=(4 * min(len(drawn), _COLUMNS), 4 * lines), layout="constrained")
     FigureCanvasAgg(figure)
-    panels = figure.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
+    panels = [
+        figure.add_subplot(lines, min(len(drawn), _COLUMNS), number + 1)
+        for number in range(len(drawn))
+    ]
+    highest = max(record["peak"] for record in drawn) / MIB
     for panel, record in zip(panels, drawn):
         moments = record["timeline"]
         if "live" in moments[0]:
@@ -88,6 +95,7 @@ def plot(records: list[Record], path: Path) -> None:
             panel.set_xlabel("before and after each layer")
         turn = max(i for i, moment in enumerate(moments) if moment["pass"] == "forward")
         panel.axvline(turn, color="grey", linewidth=0.8)  # forward is over
+        panel.set_ylim(0, 1.05 * highest)
         panel.set_title(f"{record['mode']}\npeak {record['peak'] / MIB:.0f} MiB", fontsize="medium")
     panels[0].set_ylabel(f"{drawn[0]['net']}, batch {drawn[0]['batch']}: MiB")
     panels[0].legend(fontsize="small")
