@@ -11,6 +11,7 @@ there already is not run again. After -minutes no other run begins.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import sys
 import time
@@ -26,7 +27,6 @@ import fashion_resnet
 from accuracy_report import plot, tables
 from caffe import compression_log, prototxt
 from caffe.proto import caffe_pb2 as pb
-from caffe.report import measure
 from caffe.solver import Solver
 from common import ROOT, heading
 
@@ -130,13 +130,14 @@ def train(net: str, setting: Setting, seed: int, epochs: int, iterations: int) -
     param.ClearField("snapshot")
     param.solver_mode = pb.SolverParameter.CPU
     solver = caffe.get_solver(param)
-    accuracies, losses, ratios, bounds = [], [], [], []
+    accuracies, losses, kept, bounds = [], [], [], []
     every = max(total // SAMPLES, 1)
 
     def note() -> None:
         losses.append(solver.net.loss())
         if solver.iter % every == 0:
-            ratios.append(compression_log.summarise(solver.net.executor).ratio)
+            summary = compression_log.summarise(solver.net.executor)
+            kept.append((summary.raw_bytes, summary.stored_bytes))
             bounds.append([solver.iter, _bounds(solver)])
 
     solver.add_callback(None, note)
@@ -146,13 +147,13 @@ def train(net: str, setting: Setting, seed: int, epochs: int, iterations: int) -
         solver.step(iterations)
         seconds += time.perf_counter() - began
         accuracies.append(float(solver.test(0)["accuracy"]))
-    kept = measure.kept_bytes(solver.net)
     solver.close()
+    raw, stored = (sum(sizes) / len(sizes) for sizes in zip(*kept))
     return {
         "accuracies": accuracies,
         "loss": sum(losses[-iterations:]) / iterations,
-        "ratio": sum(ratios) / len(ratios),
-        "kept": kept,
+        "ratio": raw / max(stored, 1),
+        "kept": stored,  # mean over training; 0 in mode NONE, which keeps what it has
         "seconds": seconds,
         "bounds": bounds,
     }
@@ -237,6 +238,7 @@ def main() -> None:
             print(f"stopped after {given.minutes:g} minutes", file=sys.stderr)
             break
         record = key | train(net, setting, seed, key["epochs"], given.iterations)
+        gc.collect()  # a solver and its callback hold each other
         with given.out.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
         print(

@@ -19,8 +19,8 @@ MIB = 2**20
 def tables(records: list[Record]) -> list[str]:
     """Markdown: a table a net, a row a setting, over its seeds, the best ratio first.
 
-    `against exact` is the difference of the means in hundredths, with its standard error where both
-    have two seeds or more.
+    `against exact` is the mean difference, in hundredths, to the exact runs of the same seeds, with
+    its standard error from two seeds on.
     """
     lines: list[str] = []
     for net in dict.fromkeys(record["net"] for record in records):
@@ -36,9 +36,7 @@ def tables(records: list[Record]) -> list[str]:
                     str(len(runs)),
                     f"{statistics.mean(finals):.4f}",
                     f"{max(finals) - min(finals):.4f}" if len(runs) > 1 else "",
-                    ""
-                    if name == "exact"
-                    else _against(finals, [r["accuracies"][-1] for r in exact]),
+                    _against(runs, exact),
                     f"{statistics.mean(max(run['accuracies']) for run in runs):.4f}",
                     f"{statistics.mean(run['loss'] for run in runs):.4f}",
                     f"{statistics.mean(run['ratio'] for run in runs):.1f}",
@@ -63,14 +61,16 @@ def _by_setting(records: list[Record]) -> dict[str, list[Record]]:
     return settings
 
 
-def _against(finals: list[float], exact: list[float]) -> str:
-    if not exact:
-        return ""
-    difference = 100 * (statistics.mean(finals) - statistics.mean(exact))
-    if min(len(finals), len(exact)) < 2:
-        return f"{difference:+.2f}"
-    error = math.hypot(*(statistics.stdev(x) / math.sqrt(len(x)) for x in (finals, exact)))
-    return f"{difference:+.2f} ± {100 * error:.2f}"
+def _against(runs: list[Record], exact: list[Record]) -> str:
+    """Return the mean difference to the exact runs of the same seeds, with its standard error."""
+    plain = {run["seed"]: run["accuracies"][-1] for run in exact}
+    pairs = [
+        100 * (run["accuracies"][-1] - plain[run["seed"]]) for run in runs if run["seed"] in plain
+    ]
+    if len(pairs) < 2 or runs is exact:
+        return "" if not pairs or runs is exact else f"{pairs[0]:+.2f}"
+    error = statistics.stdev(pairs) / math.sqrt(len(pairs))
+    return f"{statistics.mean(pairs):+.2f} ± {error:.2f}"
 
 
 def plot(records: list[Record], path: Path) -> None:
