@@ -59,6 +59,7 @@ class TorchNet(nn.Module):
                     step.done_with.append(key)
             if isinstance(step.run, nn.Module):
                 self.add_module(f"{index}_{step.name.replace('.', '_')}", step.run)
+        self.cuts = self._cheapest_cuts()  # where forward_checkpointed() keeps a value, and which
 
     def forward(self, data: Tensor, label: Tensor) -> Tensor:
         """Return the sum of the losses times their weights."""
@@ -70,18 +71,22 @@ class TorchNet(nn.Module):
     def forward_checkpointed(self, data: Tensor, label: Tensor) -> Tensor:
         """As forward(), keeping only what crosses the cuts and running the rest again."""
         crossing, loss = data, data.new_zeros(())
-        begin = 0
-        for end, key in [*self._cheapest_cuts(), (len(self.steps), LOSS)]:
+        cuts = [(0, DATA), *self.cuts, (len(self.steps), LOSS)]
+        for (begin, enters), (end, leaves) in zip(cuts, cuts[1:]):
 
             def run(
-                entering: Tensor, loss: Tensor, begin: int = begin, end: int = end, key: int = key
+                entering: Tensor,
+                loss: Tensor,
+                begin: int = begin,
+                end: int = end,
+                enters: int = enters,
+                leaves: int = leaves,
             ) -> tuple[Tensor, Tensor]:
-                values = {self._entering(begin): entering, LABEL: label, LOSS: loss}
+                values = {enters: entering, LABEL: label, LOSS: loss}
                 self._run(values, begin, end)
-                return values[key], values[LOSS]
+                return values[leaves], values[LOSS]
 
             crossing, loss = checkpoint(run, crossing, loss, use_reentrant=False)
-            begin = end
         return loss
 
     def _run(self, values: dict[int, Tensor], first: int, end: int) -> None:
@@ -187,10 +192,6 @@ class TorchNet(nn.Module):
             if widest + kept < least:
                 best, least = chosen, int(widest + kept)
         return best
-
-    def _entering(self, begin: int) -> int:
-        """Return the key of the one value that crosses before step `begin`."""
-        return dict(self._cuts()).get(begin, DATA)
 
 
 @dataclass
