@@ -25,6 +25,7 @@ from common import training_solver
 from photographs import Batches, load_crops
 
 SETTLED = 3  # the last steps, that figures are taken of
+RATE = 0.1  # of the solver's learning rate, which needs more than a few steps to settle
 KEPT = ("raw_activations", "stored_activations", "data")
 LEARNED = ("parameters", "parameter_gradients", "history")
 Figures = dict[str, Any]
@@ -35,6 +36,7 @@ def comet(task: Figures) -> Figures:
     caffe.set_num_threads(task["threads"])
     param = training_solver(task["net"], "Crops", f"{task['batch']} {task['crops']}")
     param.random_seed = 1
+    param.base_lr *= RATE
     param.ClearField("compression_param")
     text = task["compression"].format(slice=task["slice"])
     text_format.Merge(f"compression_param {{ display: 0 {text} }}", param)
@@ -122,7 +124,7 @@ def pytorch(task: Figures) -> Figures:
     empty = resident_now()
     net = TorchNet(param.net_param, batches.shape)
     optimizer = torch.optim.SGD(
-        net.parameters(), param.base_lr, param.momentum, weight_decay=param.weight_decay
+        net.parameters(), RATE * param.base_lr, param.momentum, weight_decay=param.weight_decay
     )
     run = net.forward_checkpointed if task["variant"] == "checkpoints" else net.forward
     part = task["slice"] if task["variant"] == "micro-batches" else task["batch"]
