@@ -2,7 +2,7 @@
 
     python benchmarks/photographs.py                     # once; without it, Fashion-MNIST enlarged
     python benchmarks/memory.py -out out/memory.jsonl    # an hour on two cores; needs torch
-    python benchmarks/memory.py -net resnet50,vgg16 -mode ADAPTIVE,NONE -batch 8 -steps 12
+    python benchmarks/memory.py -net resnet50,vgg16 -mode "ADAPTIVE;NONE" -batch 8 -steps 12
 
 Each configuration is a process of its own. Its figures become a line of the file -out, and what is
 there already is not measured again: delete lines to repeat them. Tables go to standard output, the
