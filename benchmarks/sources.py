@@ -11,6 +11,7 @@ from PIL import Image
 import caffe
 from caffe.data import fashion_mnist
 from caffe.data.idx import find_idx, read_idx
+from photographs import Batches
 
 
 class _Source(caffe.Layer):
@@ -100,3 +101,21 @@ class SmallFashion(_Source):
         top[0].data[...] = self._images[chosen]
         top[1].data[...] = self._labels[chosen]
         self._next += self._batch
+
+
+class Crops(_Source):
+    """Batches of a file that photographs.write_crops() wrote. param_str: "N FILE"."""
+
+    def setup(self, bottom: Sequence[Any], top: Sequence[Any]) -> None:
+        """Read the file."""
+        count, path = self.param_str.split(maxsplit=1)
+        self._batches, self._count = Batches(path), int(count)
+
+    def reshape(self, bottom: Sequence[Any], top: Sequence[Any]) -> None:
+        """Set the shapes."""
+        top[0].reshape(self._count, *self._batches.shape)
+        top[1].reshape(self._count)
+
+    def forward(self, bottom: Sequence[Any], top: Sequence[Any]) -> None:
+        """Copy the next batch."""
+        top[0].data[...], top[1].data[...] = self._batches.next(self._count)

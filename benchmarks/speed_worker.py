@@ -9,6 +9,7 @@ list of the milliseconds that each took.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -32,20 +33,23 @@ def comet(mode: str, model: str, shape: str, threads: int) -> Callable[[], objec
 
 def pytorch(model: str, shape: str, threads: int) -> Callable[[], object]:
     """Return what runs one iteration in PyTorch."""
+    from common import training_solver  # noqa: PLC0415
+
+    os.environ.pop("GOMP_SPINCOUNT", None)  # ours, which PyTorch's users do not set
     import torch  # noqa: PLC0415
 
-    from torch_nets import NETS  # noqa: PLC0415
+    from torch_net import TorchNet  # noqa: PLC0415
 
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    net = NETS[model]()
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, weight_decay=0.0005)
     sizes = [int(word) for word in shape.split()]
+    net = TorchNet(training_solver(model, "RandomBatch", shape).net_param, tuple(sizes[1:]))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, weight_decay=0.0005)
     data, labels = torch.randn(sizes), torch.randint(10, sizes[:1])
 
     def iterate() -> None:
         optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(net(data), labels).backward()
+        net(data, labels).backward()
         optimizer.step()
 
     return iterate

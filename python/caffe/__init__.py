@@ -8,6 +8,7 @@ from caffe import openmp_wait  # noqa: F401 - before the core, which loads OpenM
 # isort: split
 from caffe import io, log
 from caffe._core import Error, num_threads, set_num_threads
+from caffe.bound_check import check_bounds
 from caffe.classifier import Classifier
 from caffe.detector import Detector
 from caffe.layer_types.base import Layer
@@ -56,6 +57,7 @@ __all__ = [
     "SGDSolver",
     "Timer",
     "__version__",
+    "check_bounds",
     "get_solver",
     "has_nccl",
     "init_log",

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from caffe._core import Tensor
 from caffe._core.layers import BoundRule
 from caffe._core.store import Form, Statistics, StoredActivation, statistics_of
-from caffe.memory_plan import BackwardReader, SavedValue
+from caffe.memory_plan import BackwardReader, SavedValue, Zeros
 from caffe.proto import caffe_pb2 as pb
 from caffe.recomputation import Way
 
@@ -55,6 +55,19 @@ def positive_share(statistics: Statistics) -> float:
     return 0.5 * math.erfc(-mean / (std * math.sqrt(2))) if std > 0 else float(mean > 0)
 
 
+def read_share(reader: BackwardReader, statistics: Statistics, nonzero_share: float) -> float:
+    """Return the share of what a reader sees that is not 0; 1 where the saved value does not tell.
+
+    Args:
+        reader: who reads.
+        statistics: of the saved value that what it reads is worked out from.
+        nonzero_share: of that value.
+    """
+    if reader.zeros == Zeros.NEGATIVE:
+        return positive_share(statistics)
+    return nonzero_share if reader.zeros == Zeros.SAME else 1.0
+
+
 def fixed_bound(compression: pb.CompressionParameter, statistics: Statistics) -> float:
     """Absolute bound that error_bound means for data of these statistics.
 
@@ -85,6 +98,14 @@ def gradient_bound(
     if not (math.isfinite(sigma) and math.isfinite(noise)) or sigma <= 0 or noise <= 0:
         return None
     return math.sqrt(3.0) * sigma / noise
+
+
+def gradient_error(bound: float, rms_gradient: float, terms: int, nonzero_share: float) -> float:
+    """Return the standard deviation of the weight gradient's error that a bound causes.
+
+    The formula of gradient_bound(), the other way round, with its arguments.
+    """
+    return bound / math.sqrt(3.0) * rms_gradient * math.sqrt(terms * nonzero_share)
 
 
 def paper_bound(
@@ -264,7 +285,7 @@ class ErrorBounds:
         if reader.rule == BoundRule.PROPAGATED:
             return cap / PROPAGATED_DIVISOR
         assert state.seen is not None
-        share = positive_share(state.seen) if reader.rectified else state.nonzero_share
+        share = read_share(reader, state.seen, state.nonzero_share)
         statistics = self.gradients[reader.layer]
         sigma = compression.sigma_factor * statistics.momentum * math.sqrt(self.iter_size)
         sigma /= math.sqrt(sharers[reader.layer])

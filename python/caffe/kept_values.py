@@ -89,7 +89,7 @@ class KeptValues:
     def _dither_seed(self, root: Value, pass_number: int) -> int:
         """Return another seed for every value, slice and pass, the same in a run repeated."""
         part = self._buffers.part
-        key = f"{self.seed} {root.index} {pass_number} {part.index if part else 0}"
+        key = f"{self.seed} {root.index} {pass_number}" + (f" {part.index}" if part else "")
         return zlib.crc32(key.encode())
 
     def error_factor(self, step: tuple[int, Way]) -> float:

@@ -7,6 +7,7 @@ Which values are kept and which are worked out again is recomputation.py's choic
 
 from __future__ import annotations
 
+import enum
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,18 @@ _FORMS = {
 }
 
 
+class Zeros(enum.Enum):
+    """What is 0 of the value that a reader sees, told by the saved one that it is worked out from."""
+
+    SAME = 0  # what is 0 there
+    NEGATIVE = 1  # what is 0 or negative there
+    UNKNOWN = 2
+
+
+#: Types whose output is 0 where their input is, as far as error bounds are concerned.
+_KEEP_ZEROS = frozenset({"Concat", "Dropout", "LRN", "Slice"})
+
+
 @dataclass
 class LayerFacts:
     """What the plan has to know of one layer."""
@@ -53,7 +66,7 @@ class BackwardReader:
     rule: BoundRule
     compression: pb.CompressionParameter
     path: tuple[tuple[int, Way], ...] = ()  # the recipes between the saved value and the one read
-    rectified: bool = False  # one of them is a ReLU: only what is positive is read
+    zeros: Zeros = Zeros.SAME
 
     @property
     def level(self) -> Level:
@@ -267,14 +280,19 @@ def _tell_saved(
         saved[index].readers.append(reader)
         return
     recipe = recipes[index]
-    rectifies = recipe.way == Way.RERUN and graph.nodes[recipe.layer].type == "ReLU"
     further = replace(
         reader,
         path=(*reader.path, recipe.step),
-        rectified=reader.rectified or rectifies,
+        zeros=_zeros_before(graph.nodes[recipe.layer].type, reader.zeros),
     )
     for value in recipe.inputs:
         _tell_saved(graph, value.index, further, recipes, saved)
+
+
+def _zeros_before(kind: str, behind: Zeros) -> Zeros:
+    if behind != Zeros.UNKNOWN and kind == "ReLU":
+        return Zeros.NEGATIVE
+    return behind if kind in _KEEP_ZEROS else Zeros.UNKNOWN
 
 
 def _plan_recipes(plan: MemoryPlan) -> None:

@@ -22,7 +22,6 @@ from caffe._core.layers import Need, Needs, Propagation
 from caffe.backward_scope import decide_backward
 from caffe.blob import Blob, ParameterBlob
 from caffe.debug_info import DebugInfo
-from caffe.error_bound import ErrorBounds
 from caffe.executor import Executor
 from caffe.graph import Graph, Node, build_graph
 from caffe.layer_errors import LayerErrors
@@ -35,7 +34,7 @@ from caffe.net_batches import add_datums, forward_all, forward_backward_all, set
 from caffe.net_views import ValueBlob, view_layer
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import read_net
-from caffe.runtime import RuntimeLayer, StoredReport
+from caffe.runtime import BoundSource, RuntimeLayer, StoredReport
 from caffe.solver_check import check_layer_compression
 from caffe.upgrade import upgrade_net
 
@@ -474,7 +473,7 @@ class Settings:
     seed: int | None = None
     saves: bool = True  # a backward pass will follow
     forward_only: bool = False  # blobs are let go after their last use, whatever the mode
-    bounds: ErrorBounds | None = None
+    bounds: BoundSource | None = None
 
 
 def _old_arguments(

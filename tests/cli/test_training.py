@@ -123,6 +123,20 @@ def test_resume_weights_test_and_time(folder: Path) -> None:
     assert both.returncode == 1
 
 
+def test_checks_of_bounds_are_logged_and_change_nothing(folder: Path) -> None:
+    lines(run(folder, "train", "-solver", "solver.prototxt"))
+    reference = (folder / "small_iter_12.caffemodel").read_bytes()
+    log = lines(run(folder, "train", "-solver", "solver.prototxt", "-check_bounds", "5"))
+    assert (folder / "small_iter_12.caffemodel").read_bytes() == reference
+    assert [line for line in log if "errors of gradients" in line] == [
+        "Iteration 5, errors of gradients",
+        "Iteration 10, errors of gradients",
+    ]
+    assert sum(bool(re.match(r"    conv2 .*%$", line)) for line in log) == 2
+    refused = run(folder, "train", "-solver", "solver.prototxt", "-check_bounds", "-1")
+    assert "check_bounds is -1, needs 0 or more" in refused.stderr
+
+
 def test_hdf5_snapshots_to_resume_start_from_and_test(folder: Path) -> None:
     pytest.importorskip("h5py", reason="h5py is not installed")
     text = SOLVER + 'type: "Adam" snapshot_format: HDF5'

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Protocol
 
 from caffe import log, prototxt
+from caffe.bound_check import check_regularly
 from caffe.cli.common import (
     GPU,
     LEVEL,
@@ -41,6 +42,11 @@ FLAGS = (
     Flag(
         "compression_log", "", "file for one JSON line an iteration on the compressed activations"
     ),
+    Flag(
+        "check_bounds",
+        0,
+        "every so many iterations, measure the errors of gradients and log a table; 0: never",
+    ),
 )
 USAGE = "caffe train -solver FILE [-weights FILES | -snapshot FILE] FLAGS"
 
@@ -68,6 +74,8 @@ def run(flags: Flags) -> int:
         raise UsageError("-snapshot (resume) and -weights (start from) exclude each other")
     if flags.text("snapshot"):
         require_file(flags.text("snapshot"), "solver state")
+    if flags.number("check_bounds") < 0:
+        raise UsageError(f"flag -check_bounds is {flags.number('check_bounds')}, needs 0 or more")
     warn_about_gpu(flags)
     param = prototxt.read_solver(solver_file)
     if param.solver_mode == caffe_pb2.SolverParameter.GPU:  # the default where nothing is written
@@ -82,6 +90,8 @@ def run(flags: Flags) -> int:
         solver.net.copy_from(path)
     if flags.text("compression_log"):
         solver.compression_log = flags.text("compression_log")
+    if flags.number("check_bounds"):
+        check_regularly(solver, flags.number("check_bounds"))
     with signals(solver, flags.text("sigint_effect"), flags.text("sighup_effect")):
         try:
             solver.solve(flags.text("snapshot") or None)
