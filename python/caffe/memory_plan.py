@@ -36,7 +36,7 @@ _FORMS = {
 
 
 class Zeros(enum.Enum):
-    """What is 0 of the value that a reader sees, told by the saved one that it is worked out from."""
+    """What is 0 of the value that a reader sees, told by the saved one that it comes from."""
 
     SAME = 0  # what is 0 there
     NEGATIVE = 1  # what is 0 or negative there

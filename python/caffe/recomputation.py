@@ -27,6 +27,11 @@ from caffe.graph import Graph, Value
 SMALL_COUNT = 1024
 
 
+#: A value that is smaller by this factor than what it follows from is kept itself, not worked out
+#: from values within a bound.
+_MUCH_SMALLER = 8
+
+
 class Level(enum.IntEnum):
     """How well a value is known in backward. Each gives those below, but BOUNDED has no signs."""
 
@@ -247,6 +252,9 @@ class Recomputation:
             return None
         if signs and not traits.keeps_sign:
             return None
+        sizes = [self._count(value) for value in inputs]
+        if _MUCH_SMALLER * self._count(self._graph.values[root]) < sum(sizes):
+            return None  # its needs would bind the bound of all that it follows from
         return Recipe(Way.RERUN, node.index, inputs, level)
 
     def _usable(self, layer: int) -> bool:
