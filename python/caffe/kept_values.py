@@ -21,6 +21,9 @@ from caffe.recomputation import Recipe, Way
 from caffe.runtime import BatchPart, BoundSource, RuntimeLayer, StoredPart, StoredReport, count_of
 
 _NOTHING = Tensor()
+#: What is restored for a recipe and not larger stays until it is released: cheaper than to restore
+#: it twice.
+_SMALL_BYTES = 4 * 2**20
 _RANDOM_ACCESS = frozenset({Form.BOUNDED, Form.LOSSLESS})
 
 
@@ -211,7 +214,7 @@ class KeptValues:
 
     def _follow(self, recipe: Recipe, root: Value, layer: int) -> Tensor:
         buffers = self._buffers
-        src = [self._known_again(value, layer) for value in recipe.inputs]
+        src = [self._input(value, layer) for value in recipe.inputs]
         shape = buffers.shape(root)
         runtime = self._layers[recipe.layer]
         if self._may_overwrite(recipe, src[0], shape, layer):
@@ -226,6 +229,15 @@ class KeptValues:
             else:
                 core.rerun(src, [dst], with_slice(runtime.context, part))
         return dst
+
+    def _input(self, root: Value, layer: int) -> Tensor:
+        """Return an input of a recipe; a small one stays in memory for those that read it next."""
+        slot = self._buffers.slots[root.index]
+        small = 4 * slot.count <= _SMALL_BYTES and self._buffers.part is None
+        if slot.data is None and slot.stored and small:
+            slot.data, slot.data_part = self._restored(root), None
+            self._forget_kept(root)
+        return self._known_again(root, layer)
 
     def _may_overwrite(self, recipe: Recipe, src: Tensor, shape: Sequence[int], layer: int) -> bool:
         """Whether a recipe may write its output over its first input, which nobody reads again."""
