@@ -26,6 +26,7 @@ class LayerRow:
     form: str
     raw_bytes: int
     stored_bytes: int
+    expected_bytes: int  # what the memory plan reckoned with
     error_bound: float
     nonzero_share: float | None
 
@@ -40,19 +41,25 @@ class CompressionSummary:
     """All rows of one iteration, and the whole."""
 
     rows: list[LayerRow]
+    needed_bytes: int  # of all that backward reads, as it is, whether kept or worked out again
     own_bytes: int  # what layers kept themselves: pooling indices, probabilities
     peak_bytes: int  # of everything but parameters, their gradients and history
     peak_layer: str
 
     @property
     def raw_bytes(self) -> int:
-        """Bytes that the rows' values and the layers' own would take kept as they are."""
-        return sum(row.raw_bytes for row in self.rows) + self.own_bytes
+        """Bytes that all that backward reads would take, kept as it is."""
+        return self.needed_bytes + self.own_bytes
 
     @property
     def stored_bytes(self) -> int:
         """Bytes that they take."""
         return sum(row.stored_bytes for row in self.rows) + self.own_bytes
+
+    @property
+    def expected_bytes(self) -> int:
+        """Bytes that they were expected to take."""
+        return sum(row.expected_bytes for row in self.rows) + self.own_bytes
 
     @property
     def ratio(self) -> float:
@@ -76,13 +83,20 @@ def summarise(executor: Executor) -> CompressionSummary:
             report.saved.form.name.lower(),
             report.raw_bytes,
             report.stored_bytes,
+            report.saved.expected_bytes,
             report.error_bound,
             report.nonzero_share,
         )
         for _, report in sorted(executor.reports.items())
     ]
     peak = memory.peak()
-    return CompressionSummary(rows, executor.own_bytes, peak["total"], peak["layer"])
+    needed = needed_bytes(executor)
+    return CompressionSummary(rows, needed, executor.own_bytes, peak["total"], peak["layer"])
+
+
+def needed_bytes(executor: Executor) -> int:
+    """Return the bytes of all that backward reads, as it is: what plain Caffe keeps for it."""
+    return sum(4 * executor.slots[index].count for index in executor.plan.direct_readers)
 
 
 def iteration_line(summary: CompressionSummary) -> str:
@@ -96,22 +110,24 @@ def iteration_line(summary: CompressionSummary) -> str:
 
 
 def table(summary: CompressionSummary) -> list[str]:
-    """Lines of a table: layer, form, raw and stored KB, ratio, bound, share of non-zeros."""
+    """Lines of a table: layer, form, KB raw, expected and stored, ratio, bound, non-zeros."""
     width = max([len("layer"), *(len(row.layer) for row in summary.rows)])
     lines = [
-        f"{'layer':<{width}}  {'kept as':<8}  {'raw KB':>10}  {'stored KB':>10}  {'ratio':>7}  "
-        f"{'bound':>9}  {'non-zero':>8}"
+        f"{'layer':<{width}}  {'kept as':<8}  {'raw KB':>10}  {'expected':>10}  "
+        f"{'stored KB':>10}  {'ratio':>7}  {'bound':>9}  {'non-zero':>8}"
     ]
     for row in summary.rows:
         bound = f"{row.error_bound:.2e}" if row.form == "bounded" else "exact"
         share = "" if row.nonzero_share is None else f"{100 * row.nonzero_share:.1f}%"
         lines.append(
             f"{row.layer:<{width}}  {row.form:<8}  {row.raw_bytes / 1024:>10.1f}  "
-            f"{row.stored_bytes / 1024:>10.1f}  {row.ratio:>6.1f}x  {bound:>9}  {share:>8}"
+            f"{row.expected_bytes / 1024:>10.1f}  {row.stored_bytes / 1024:>10.1f}  "
+            f"{row.ratio:>6.1f}x  {bound:>9}  {share:>8}"
         )
     lines.append(
         f"{'all':<{width}}  {'':<8}  {summary.raw_bytes / 1024:>10.1f}  "
-        f"{summary.stored_bytes / 1024:>10.1f}  {summary.ratio:>6.1f}x"
+        f"{summary.expected_bytes / 1024:>10.1f}  {summary.stored_bytes / 1024:>10.1f}  "
+        f"{summary.ratio:>6.1f}x"
     )
     lines.append(
         f"Peak memory apart from parameters, their gradients and history: "
@@ -149,6 +165,7 @@ class JsonLines:
             "lr": rate,
             "raw_bytes": summary.raw_bytes,
             "stored_bytes": summary.stored_bytes,
+            "expected_bytes": summary.expected_bytes,
             "ratio": summary.ratio,
             "own_bytes": summary.own_bytes,
             "peak_bytes": summary.peak_bytes,
@@ -159,6 +176,7 @@ class JsonLines:
                     "form": row.form,
                     "raw_bytes": row.raw_bytes,
                     "stored_bytes": row.stored_bytes,
+                    "expected_bytes": row.expected_bytes,
                     "ratio": row.ratio,
                     "error_bound": row.error_bound,
                     "nonzero_share": row.nonzero_share,

@@ -13,6 +13,7 @@ from typing import cast
 
 from caffe._core import Error, Tensor, memory
 from caffe._core.layers import BatchSlice, ForwardContext, Layer, Quality
+from caffe.batch_runs import backward_runs, forward_runs
 from caffe.buffers import Buffers
 from caffe.debug_info import DebugInfo
 from caffe.graph import Graph, Value
@@ -139,32 +140,6 @@ class Executor:
         for layer in self.layers:
             layer.layer.drop_saved()
 
-    # -- runs ------------------------------------------------------------------------------------
-
-    def _runs(self, start: int, end: int) -> list[tuple[int, int, int]]:
-        """Cut layers start..end into runs (first, last, batch); batch 0: not in slices."""
-        runs: list[tuple[int, int, int]] = []
-        for index in range(start, end + 1):
-            batch = self._batch_to_slice(index)
-            if runs and batch and runs[-1][2] == batch:
-                runs[-1] = (runs[-1][0], index, batch)
-            else:
-                runs.append((index, index, batch))
-        return runs
-
-    def _batch_to_slice(self, index: int) -> int:
-        """Return the batch of a layer that can go slice by slice and is to; else 0."""
-        layer = self.layers[index]
-        node = layer.node
-        if not self.slice_size or self.plan.retains_all or self.debug or not node.bottoms:
-            return 0
-        if not layer.facts.traits.slices or any(node.loss_weights):
-            return 0
-        shapes = [self.slots[value.index].shape for value in [*node.bottoms, *node.tops]]
-        batches = {shape[0] if shape else 0 for shape in shapes}
-        batch = batches.pop()
-        return batch if not batches and batch > self.slice_size else 0
-
     # -- forward ---------------------------------------------------------------------------------
 
     def reshape(self, index: int) -> None:
@@ -196,7 +171,8 @@ class Executor:
         self._went_back.clear()
         self.own_bytes = 0
         times: list[float] = []
-        for first, last, batch in self._runs(start, end):
+        slices = 0 if self.debug else self.slice_size
+        for first, last, batch in forward_runs(self.layers, self.buffers, slices, start, end):
             if batch:
                 times += self._forward_slices(first, last, batch)
             else:
@@ -349,7 +325,7 @@ class Executor:
         Returns (layer, milliseconds) of each.
         """
         times: list[tuple[int, float]] = []
-        for first, last, _ in reversed(self._backward_runs(end, start)):
+        for first, last in reversed(backward_runs(self.layers, end, start)):
             parts = self.layers[last].parts
             for index in range(last, first - 1, -1):
                 for hook in self.hooks.before_backward:
@@ -364,20 +340,6 @@ class Executor:
                 for hook in self.hooks.after_backward:
                     hook(index)
         return times
-
-    def _backward_runs(self, start: int, end: int) -> list[tuple[int, int, int]]:
-        """Runs of layers that forward ran in the same slices."""
-        runs: list[tuple[int, int, int]] = []
-        for index in range(start, end + 1):
-            sliced = len(self.layers[index].parts)
-            together = (
-                runs and sliced and self.layers[runs[-1][1]].parts == self.layers[index].parts
-            )
-            if together:
-                runs[-1] = (runs[-1][0], index, sliced)
-            else:
-                runs.append((index, index, sliced))
-        return runs
 
     def _backward_run(self, first: int, last: int, parts: Sequence[BatchPart]) -> dict[int, float]:
         took = dict.fromkeys(range(first, last + 1), 0.0)

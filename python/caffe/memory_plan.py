@@ -16,7 +16,16 @@ from caffe._core.layers import BoundRule, Inverse, Needs, Quality, Traits
 from caffe._core.store import Form
 from caffe.graph import Graph, Node, Value
 from caffe.proto import caffe_pb2 as pb
-from caffe.recomputation import SMALL_COUNT, LayerCosts, Level, Recipe, Recomputation, Way
+from caffe.recomputation import (
+    SMALL_COUNT,
+    LayerCosts,
+    Level,
+    Recipe,
+    Recomputation,
+    Way,
+    expected_bytes,
+    sparse_roots,
+)
 
 Mode = pb.CompressionParameter
 
@@ -89,6 +98,7 @@ class SavedValue:
     level: Level
     form: Form
     readers: list[BackwardReader]  # of it, and of what is worked out from it
+    expected_bytes: int = 0  # what it is expected to take, before any is known
 
     @property
     def keep_sign(self) -> bool:
@@ -258,10 +268,13 @@ def _choose(
     ]
     decision = Recomputation(graph, roots, costs, demands, kept, count).solve()
     saved = {}
+    sparse = sparse_roots(graph, roots)
     for index, level in sorted(decision.saved.items()):
         root = graph.values[index]
         raw = index in kept or (level != Level.SIGN and count(root) < SMALL_COUNT)
-        saved[index] = SavedValue(root, level, Form.RAW if raw else _FORMS[level], [])
+        size = count(root)
+        expected = 4 * size if raw else expected_bytes(level, size, index in sparse)
+        saved[index] = SavedValue(root, level, Form.RAW if raw else _FORMS[level], [], expected)
     for index, value_readers in readers.items():
         for reader in value_readers:
             _tell_saved(graph, index, reader, decision.recipes, saved)

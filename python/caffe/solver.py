@@ -15,16 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from caffe import compression_log, log, solver_snapshot
+from caffe import compression_log, log, solver_memory, solver_snapshot
 from caffe._core import MemoryKind, Tensor, memory
 from caffe._core.solvers import Regularization, UpdateOptions, gradient_sum_squares
-from caffe.compression_log import mib
 from caffe.debug_info import DebugInfo, UpdateInfo, log_totals
 from caffe.error_bound import ErrorBounds, Momentum, RefreshSchedule
 from caffe.learning import LearnedBlob
 from caffe.lr_policy import learning_rate
-from caffe.memory_estimate import MemoryEstimate, estimate, fit
-from caffe.memory_limit import parse_limit
+from caffe.memory_estimate import MemoryEstimate
 from caffe.memory_plan import SavedValue
 from caffe.mode import set_mode_gpu
 from caffe.names import suggestion
@@ -79,7 +77,7 @@ class Solver:
         self.history = [
             self._zeros(blob) for _ in range(self.histories) for blob in self.net.learned
         ]
-        self.fit_memory()
+        solver_memory.fit_limit(self)
         for weights in param.weights:
             for path in filter(None, map(str.strip, weights.split(","))):
                 self.net.copy_from(path)
@@ -152,56 +150,13 @@ class Solver:
         return list(self.net.executor.plan.saved.values())
 
     @property
-    def _uses_plan(self) -> bool:
+    def uses_plan(self) -> bool:
+        """Whether activations are released, kept and worked out again; not in mode NONE."""
         return not self.net.executor.plan.retains_all
-
-    # -- memory ------------------------------------------------------------------------------------
-
-    @property
-    def fixed_bytes(self) -> int:
-        """Bytes of parameters, their gradients and history."""
-        parameters = {
-            id(parameter): parameter.data.bytes
-            for layer in self.net.executor.layers
-            for parameter in layer.layer.parameters
-        }
-        gradients = sum(
-            blob.parameter.data.bytes for blob in self.net.learned if blob.spec.lr_mult != 0
-        )
-        history = sum(tensor.bytes for tensor in self.history)
-        return sum(parameters.values()) + gradients + history
-
-    def fit_memory(self) -> None:
-        """Let the batch go in slices as small as memory_limit makes it necessary.
-
-        Raises ValueError where nothing is small enough, or mode NONE keeps everything.
-        """
-        compression = self.param.compression_param
-        if not compression.memory_limit:
-            return
-        if not self._uses_plan:
-            raise ValueError(
-                "memory_limit needs activations to be released: set compression_param's mode to "
-                "LOSSLESS, FIXED or ADAPTIVE"
-            )
-        limit = parse_limit(compression.memory_limit)
-        executor = self.net.executor
-        executor.slice_size = fit(executor, self.fixed_bytes, limit)
 
     def memory_estimate(self) -> MemoryEstimate:
         """Return what an iteration of training is expected to take, before or after the first."""
-        return estimate(self.net.executor, self.net.plain_plan(), self.fixed_bytes)
-
-    def _log_memory_plan(self) -> None:
-        expected = self.memory_estimate()
-        if self.net.executor.slice_size:
-            log.info(f"Batches go in slices of {self.net.executor.slice_size} samples")
-        log.info(
-            f"Memory expected: {mib(expected.stored)} kept for backward, peak "
-            f"{mib(expected.planned_peak)} at layer '{expected.peak_layer}' (plain Caffe: "
-            f"{mib(expected.plain_peak)}); parameters, their gradients and history: "
-            f"{mib(expected.fixed)}"
-        )
+        return solver_memory.expected(self)
 
     # -- training ----------------------------------------------------------------------------------
 
@@ -218,9 +173,12 @@ class Solver:
         if resume_file is not None:
             log.info(f"Restoring previous solver status from {resume_file}")
             self.restore(resume_file)
-        if self._uses_plan:
-            self._log_memory_plan()
+        expected = self.memory_estimate() if self.uses_plan else None
+        if expected:
+            solver_memory.log_expected(expected)
         stopped = self._run_steps(self.param.max_iter - self.iter)
+        if expected and self.iter:
+            solver_memory.log_real(self, expected)
         interval = self.param.snapshot
         if self.param.snapshot_after_train and not (interval and self.iter % interval == 0):
             self.snapshot()
@@ -245,7 +203,7 @@ class Solver:
         shown_at, shown_time = first, time.perf_counter()
         if self.compression_log is not None and self._json is None:
             self._json = compression_log.JsonLines(self.compression_log)
-            if not self._uses_plan:
+            if not self.uses_plan:
                 log.warning("mode NONE compresses nothing: the compression log stays empty")
         while self.iter < last and not self._stop:
             if self._is_test_due():
@@ -291,7 +249,7 @@ class Solver:
         self._rate = learning_rate(self.param, self.iter)
         memory_of_rates = self.param.momentum if self.history_holds_rate else 0.0
         self.schedule.rate_is(self.iter + 1, self._rate, memory_of_rates)
-        self.bounds.collecting = self._uses_plan and self.schedule.due(self.iter + 1)
+        self.bounds.collecting = self.uses_plan and self.schedule.due(self.iter + 1)
         debugs = self.param.debug_info and self._is_display_due()
         self.net.executor.debug = DebugInfo() if debugs else None
         self.net.executor.counts_values = (
@@ -436,7 +394,7 @@ class Solver:
 
     def _show_compression(self, display: bool, loss: float) -> None:
         every = self.param.compression_param.display
-        if not self._uses_plan or not (self._json or every > 0):
+        if not self.uses_plan or not (self._json or every > 0):
             return
         summary = compression_log.summarise(self.net.executor)
         if every > 0 and self.iter % every == 0:

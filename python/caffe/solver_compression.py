@@ -14,12 +14,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from caffe._core.store import Form
-from caffe.compression_log import row_name
+from caffe.compression_log import needed_bytes, row_name
 from caffe.names import suggestion
 from caffe.net_spec import assign_proto
 from caffe.proto import caffe_pb2 as pb
 from caffe.runtime import StoredReport
 from caffe.solver_check import check_compression
+from caffe.solver_memory import fit_limit
 
 if TYPE_CHECKING:
     from caffe.solver import Solver
@@ -133,8 +134,8 @@ class SolverCompression(Mapping[str, ValueCompression]):
 
     @property
     def raw_bytes(self) -> int:
-        """Bytes of all values as they are."""
-        return sum(row.raw_bytes for row in self.values())
+        """Bytes of all that backward reads, as it is, whether kept or worked out again."""
+        return needed_bytes(self._solver.net.executor) if self._rows() else 0
 
     @property
     def stored_bytes(self) -> int:
@@ -173,11 +174,11 @@ class SolverCompression(Mapping[str, ValueCompression]):
         solver.param.compression_param.CopyFrom(new)
         try:
             solver.net.replan(new)
-            solver.fit_memory()
+            fit_limit(solver)
         except ValueError:
             solver.param.compression_param.CopyFrom(old)
             solver.net.replan(old)
-            solver.fit_memory()
+            fit_limit(solver)
             raise
         releases = new.mode != pb.CompressionParameter.NONE
         for net in solver.test_nets:

@@ -35,6 +35,7 @@ class Run:
     peak_bytes: int = 0  # of everything but parameters, their gradients and history
     peak_layer: str = ""
     resident_bytes: int = 0  # the process's peak
+    needed_bytes: int = 0  # of all that backward reads, as it is
     own_bytes: int = 0  # kept by the layers themselves in the last iteration
     losses: list[float] = field(default_factory=list)  # one an iteration
     rows: list[LayerRow] = field(default_factory=list)  # of the last iteration
@@ -43,7 +44,9 @@ class Run:
     @property
     def summary(self) -> CompressionSummary:
         """The last iteration, as compression_log shows it."""
-        return CompressionSummary(self.rows, self.own_bytes, self.peak_bytes, self.peak_layer)
+        return CompressionSummary(
+            self.rows, self.needed_bytes, self.own_bytes, self.peak_bytes, self.peak_layer
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the run as JSON. Raises OSError where that fails."""
@@ -85,6 +88,7 @@ def train(param: pb.SolverParameter, mode: str, iterations: int, seed: int) -> R
         run.accuracy = float(outputs["accuracy"])
     summary = compression_log.summarise(solver.net.executor)
     run.rows, run.own_bytes = summary.rows, summary.own_bytes
+    run.needed_bytes = summary.needed_bytes
     run.peak_bytes, run.peak_layer = solver.peak_bytes, summary.peak_layer
     run.resident_bytes = measure.peak_resident_bytes()
     run.kept_bytes = measure.kept_bytes(solver.net)
