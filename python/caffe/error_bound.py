@@ -13,11 +13,11 @@ of the gradient. Knows statistics and bounds, not tensors' lives or the wire for
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from caffe._core import Tensor
-from caffe._core.layers import BoundRule
+from caffe._core.layers import BoundRule, Quality
 from caffe._core.store import Form, Statistics, StoredActivation, statistics_of
 from caffe.memory_plan import BackwardReader, SavedValue, Zeros
 from caffe.proto import caffe_pb2 as pb
@@ -236,17 +236,39 @@ class ErrorBounds:
             momentum_of: layer index -> what the solver knows of its weights.
             factor_of: step of a recipe -> what it multiplies an error by.
         """
+        saved_values = list(saved_values)
         sharers = {}
         for layer, statistics in self.gradients.items():
             momentum = momentum_of(layer)
             statistics.take(momentum.mean)
             sharers[layer] = momentum.sharers
+        shares = self._budget_shares(saved_values)
         for saved in saved_values:
             if saved.form == Form.BOUNDED and any(map(_adaptive, saved.readers)):
-                self._refresh_value(saved, sharers, factor_of)
+                self._refresh_value(saved, sharers, factor_of, shares.get(saved.value.index, 1.0))
+
+    def _budget_shares(self, saved_values: Sequence[SavedValue]) -> dict[int, float]:
+        """Root value index -> what its sigma_factor is multiplied by, so that the net keeps least.
+
+        The sum over the values of the squared factors stays what it is with one factor for all.
+        Halving a bound costs a bit for each non-zero, so under that sum the bytes are least where
+        a squared factor is in proportion to the value's non-zeros.
+        """
+        counts: dict[int, float] = {}
+        for saved in saved_values:
+            seen = self.values[saved.value.index].seen if saved.form == Form.BOUNDED else None
+            readers = [reader for reader in saved.readers if _by_formula(reader)]
+            if seen is not None and readers and readers[0].compression.budget:
+                counts[saved.value.index] = float(seen.nonzeros)
+        mean = sum(counts.values()) / max(len(counts), 1)
+        return {index: math.sqrt(count / mean) for index, count in counts.items() if count > 0}
 
     def _refresh_value(
-        self, saved: SavedValue, sharers: dict[int, int], factor_of: FactorOf
+        self,
+        saved: SavedValue,
+        sharers: dict[int, int],
+        factor_of: FactorOf,
+        budget_share: float,
     ) -> None:
         state = self.values[saved.value.index]
         if state.seen is None or state.seen.nonzeros == 0:
@@ -255,8 +277,9 @@ class ErrorBounds:
         share = state.seen.nonzeros / state.seen.count
         state.nonzero_share = _smooth(state.nonzero_share, share)
         bounds = [
-            self._reader_bound(reader, state, sharers, _factor(reader, factor_of))
+            self._reader_bound(reader, state, sharers, _factor(reader, factor_of), budget_share)
             for reader in saved.readers
+            if reader.quality != Quality.SIGN  # signs are exact whatever the bound
         ]
         known = [bound for bound in bounds if bound is not None]
         if len(known) < len(bounds):
@@ -274,6 +297,7 @@ class ErrorBounds:
         state: ValueBound,
         sharers: dict[int, int],
         factor: float,
+        budget_share: float,
     ) -> float | None:
         compression = reader.compression
         if compression.mode == Compression.FIXED:
@@ -287,7 +311,8 @@ class ErrorBounds:
         assert state.seen is not None
         share = read_share(reader, state.seen, state.nonzero_share)
         statistics = self.gradients[reader.layer]
-        sigma = compression.sigma_factor * statistics.momentum * math.sqrt(self.iter_size)
+        sigma = compression.sigma_factor * budget_share
+        sigma *= statistics.momentum * math.sqrt(self.iter_size)
         sigma /= math.sqrt(sharers[reader.layer])
         if compression.paper_a > 0:
             bound = paper_bound(

@@ -247,15 +247,16 @@ class Recomputation:
             return None
         if level == Level.LOSSLESS:
             return Recipe(Way.RERUN, node.index, inputs, level)
-        signs = level == Level.BOUNDED_SIGN
-        if level == Level.SIGN or not math.isfinite(traits.error_factor):
+        signs = level in (Level.SIGN, Level.BOUNDED_SIGN)
+        if not math.isfinite(traits.error_factor):
             return None
         if signs and not traits.keeps_sign:
             return None
         sizes = [self._count(value) for value in inputs]
         if _MUCH_SMALLER * self._count(self._graph.values[root]) < sum(sizes):
             return None  # its needs would bind the bound of all that it follows from
-        return Recipe(Way.RERUN, node.index, inputs, level)
+        wanted = Level.BOUNDED_SIGN if signs else level
+        return Recipe(Way.RERUN, node.index, inputs, wanted)
 
     def _usable(self, layer: int) -> bool:
         return self._layers[layer].runs_backward and self._layers[layer].recompute

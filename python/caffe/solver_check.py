@@ -16,7 +16,7 @@ _FINITE = ("weight_decay", "clip_gradients", "gamma", "power")
 #: Field -> the least that it may be.
 _LEAST = {"iter_size": 1, "average_loss": 1, "snapshot": 0, "max_iter": 0}
 #: What only the solver can say of compression, not one of its layers.
-_SOLVER_ONLY = ("interval", "memory_limit", "slice", "keep", "display")
+_SOLVER_ONLY = ("interval", "memory_limit", "slice", "budget", "keep", "display")
 
 
 def check_solver(param: pb.SolverParameter) -> None:

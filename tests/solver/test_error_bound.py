@@ -11,6 +11,7 @@ from nets import batches, make_solver, small_models, train
 
 import caffe
 from caffe import sz
+from caffe._core.layers import BoundRule, Quality
 from caffe.error_bound import ErrorBounds, RefreshSchedule, fixed_bound, gradient_bound
 from caffe.proto import caffe_pb2 as pb
 
@@ -217,3 +218,31 @@ def test_tightest_reader_wins() -> None:
     ]
     assert len(shared) == 1
     assert shared[0].error_bound <= 1e-4
+
+
+def test_a_budget_lets_the_largest_err_most() -> None:
+    """In proportion to the root of what is kept; some more and some less than without."""
+    net, shape = small_models()["bvlc_reference_caffenet"]
+    bounds, nonzeros = {}, {}
+    for budget in ("false", "true"):
+        solver = make_solver(
+            net, compression=f"mode: ADAPTIVE recompute: false bound_cap: 1e9 budget: {budget}"
+        )
+        train(solver, batches(shape, 1))
+        for saved in solver.net.executor.plan.saved.values():
+            state = solver.bounds.values.get(saved.value.index)
+            by_formula = all(
+                reader.rule == BoundRule.GRADIENT
+                for reader in saved.readers
+                if reader.quality != Quality.SIGN
+            )
+            if state is not None and state.bound is not None and by_formula:
+                bounds[budget, saved.value.name] = state.bound
+                assert state.seen is not None
+                nonzeros[saved.value.name] = state.seen.nonzeros
+    shares = {name: bounds["true", name] / bounds["false", name] for name in nonzeros}
+    assert len(shares) >= 3
+    scale = [share / math.sqrt(nonzeros[name]) for name, share in shares.items()]
+    assert max(scale) == pytest.approx(min(scale), rel=1e-3)
+    assert min(shares.values()) < 1 < max(shares.values())
+    assert sum(share**2 for share in shares.values()) == pytest.approx(len(shares), rel=0.01)

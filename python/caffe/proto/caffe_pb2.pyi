@@ -149,7 +149,7 @@ class CometState(_message.Message):
     def __init__(self, bound: _Optional[_Iterable[_Union[CometState.ValueBound, _Mapping]]] = ..., next_refresh: _Optional[int] = ..., plan_hash: _Optional[str] = ..., random_counter: _Optional[_Iterable[_Union[CometState.RandomCounter, _Mapping]]] = ..., data_position: _Optional[_Iterable[_Union[CometState.DataPosition, _Mapping]]] = ..., loss_window: _Optional[_Iterable[float]] = ..., learning_rate: _Optional[float] = ..., random_seed: _Optional[int] = ..., gradient_statistics: _Optional[_Iterable[_Union[CometState.GradientStatistics, _Mapping]]] = ...) -> None: ...
 
 class CompressionParameter(_message.Message):
-    __slots__ = ["bound_cap", "bound_type", "display", "dither", "error_bound", "interval", "keep", "memory_limit", "mode", "paper_a", "recompute", "sigma_factor", "slice"]
+    __slots__ = ["bound_cap", "bound_type", "budget", "display", "dither", "error_bound", "interval", "keep", "memory_limit", "mode", "paper_a", "recompute", "sigma_factor", "slice"]
     class BoundType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = []
     class Mode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
@@ -158,6 +158,7 @@ class CompressionParameter(_message.Message):
     ADAPTIVE: CompressionParameter.Mode
     BOUND_CAP_FIELD_NUMBER: _ClassVar[int]
     BOUND_TYPE_FIELD_NUMBER: _ClassVar[int]
+    BUDGET_FIELD_NUMBER: _ClassVar[int]
     DISPLAY_FIELD_NUMBER: _ClassVar[int]
     DITHER_FIELD_NUMBER: _ClassVar[int]
     ERROR_BOUND_FIELD_NUMBER: _ClassVar[int]
@@ -176,6 +177,7 @@ class CompressionParameter(_message.Message):
     STD: CompressionParameter.BoundType
     bound_cap: float
     bound_type: CompressionParameter.BoundType
+    budget: bool
     display: int
     dither: bool
     error_bound: float
@@ -187,7 +189,7 @@ class CompressionParameter(_message.Message):
     recompute: bool
     sigma_factor: float
     slice: int
-    def __init__(self, mode: _Optional[_Union[CompressionParameter.Mode, str]] = ..., error_bound: _Optional[float] = ..., bound_type: _Optional[_Union[CompressionParameter.BoundType, str]] = ..., sigma_factor: _Optional[float] = ..., bound_cap: _Optional[float] = ..., interval: _Optional[int] = ..., dither: bool = ..., recompute: bool = ..., memory_limit: _Optional[str] = ..., keep: _Optional[_Iterable[str]] = ..., display: _Optional[int] = ..., paper_a: _Optional[float] = ..., slice: _Optional[int] = ...) -> None: ...
+    def __init__(self, mode: _Optional[_Union[CompressionParameter.Mode, str]] = ..., error_bound: _Optional[float] = ..., bound_type: _Optional[_Union[CompressionParameter.BoundType, str]] = ..., sigma_factor: _Optional[float] = ..., bound_cap: _Optional[float] = ..., interval: _Optional[int] = ..., dither: bool = ..., recompute: bool = ..., memory_limit: _Optional[str] = ..., keep: _Optional[_Iterable[str]] = ..., display: _Optional[int] = ..., paper_a: _Optional[float] = ..., slice: _Optional[int] = ..., budget: bool = ...) -> None: ...
 
 class ConcatParameter(_message.Message):
     __slots__ = ["axis", "concat_dim"]
