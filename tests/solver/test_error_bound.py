@@ -43,7 +43,7 @@ def test_gradient_error_is_the_predicted_one(share: float, bound_in_std: float) 
 
 def test_adaptive_bounds_meet_sigma_in_a_net() -> None:
     net, shape = small_models()["fashion_cnn"]
-    solver = make_solver(net, compression="mode: ADAPTIVE bound_cap: 1e6 sigma_factor: 0.01")
+    solver = make_solver(net, compression="mode: ADAPTIVE bound_cap: 1 sigma_factor: 1e-3")
     train(solver, batches(shape, 8))
     executor = solver.net.executor
     checked = 0
@@ -57,7 +57,7 @@ def test_adaptive_bounds_meet_sigma_in_a_net() -> None:
         assert state.nonzero_share > 0
         terms = executor.layers[readers[0].layer].layer.gradient_terms()
         expected = gradient_bound(
-            0.01 * statistics.momentum, statistics.magnitude, terms, state.nonzero_share
+            1e-3 * statistics.momentum, statistics.magnitude, terms, state.nonzero_share
         )
         assert expected is not None
         # A refresh moves a bound by no more than a factor of 4.
