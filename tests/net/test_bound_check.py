@@ -40,7 +40,8 @@ def test_the_formula_predicts_what_is_measured(compression: str) -> None:
         "fc",
     }  # conv1 reads an input
     for layer, ratio in ratios.items():
-        assert 0.8 < ratio < 1.2, (layer, ratio)
+        # Wide bounds err less than uniformly near 0, where signs are kept.
+        assert 0.75 < ratio < 1.2, (layer, ratio)
 
 
 def test_tiny_bounds_leave_gradients_alone_and_wide_ones_do_not() -> None:
