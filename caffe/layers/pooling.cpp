@@ -1,34 +1,10 @@
 #include "caffe/layers/pooling.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 
-#include "caffe/core/packed_codes.hpp"
 #include "caffe/core/parallel.hpp"
 
 namespace caffe {
-namespace {
-
-// Scratch of `count` values of 4 bytes for each thread.
-template <typename Value>
-class ThreadScratch {
- public:
-  explicit ThreadScratch(int64_t count)
-      : count_(count),
-        block_(Arena::instance().allocate(
-            static_cast<size_t>(count * omp_get_max_threads()) * sizeof(Value),
-            MemoryKind::Workspace)) {}
-  Value* mine() const {
-    return reinterpret_cast<Value*>(block_->data()) + count_ * omp_get_thread_num();
-  }
-
- private:
-  int64_t count_;
-  std::shared_ptr<Block> block_;
-};
-
-}  // namespace
 
 std::vector<Shape> PoolingLayer::reshape(const std::vector<Shape>& bottoms) {
   check_count("bottoms", bottoms.size(), 1, 1);
@@ -46,7 +22,7 @@ std::vector<Shape> PoolingLayer::reshape(const std::vector<Shape>& bottoms) {
     const int64_t row = static_cast<int64_t>(code) / p.kernel_w;
     offsets_[code] = static_cast<int32_t>(row * p.width + static_cast<int64_t>(code) % p.kernel_w);
   }
-  bits_ = bits_for(p.kernel_h * p.kernel_w);
+  index_.set(p.out_size(), p.kernel_h * p.kernel_w);
   const Shape dst = {src[0], src[1], p.out_height, p.out_width};
   return std::vector<Shape>(options_.mask_top ? 2 : 1, dst);
 }
@@ -91,16 +67,10 @@ void PoolingLayer::forward(const Tensors& src, const Tensors& dst, const Forward
 }
 
 void PoolingLayer::take(const Tensors& src, const Tensors& dst, const ForwardContext& context) {
-  const size_t bytes = packed_bytes(plane_.out_size(), bits_);
   const int64_t planes = src[0].dim(0) * src[0].dim(1);
   const int64_t earlier = context.slice.first * src[0].dim(1);  // planes of the batch
   const bool save = context.save_for_backward;
-  uint8_t* index = nullptr;
-  if (save) {
-    auto& block = index_[context.slice];
-    block = Arena::instance().allocate(planes * bytes, MemoryKind::StoredActivations);
-    index = reinterpret_cast<uint8_t*>(block->data());
-  }
+  uint8_t* const index = save ? index_.make(planes, context.slice) : nullptr;
   const float* x = src[0].data();
   float* y = dst[0].data();
   float* mask = options_.mask_top ? dst[1].data() : nullptr;
@@ -116,7 +86,7 @@ void PoolingLayer::take(const Tensors& src, const Tensors& dst, const ForwardCon
         stochastic_pool(plane_, {context.random_key, context.forward_count, drawn},
                         x + i * plane_.size(), y + first, codes);
       }
-      if (save) pack_codes(codes, plane_.out_size(), bits_, index + i * bytes);
+      if (save) index_.put(codes, index, i);
       if (mask != nullptr) write_mask(codes, mask + first);
     }
   });
@@ -150,34 +120,15 @@ void PoolingLayer::backward(const BackwardArguments& arguments) {
   });
 }
 
-template <typename Body>
-void PoolingLayer::for_each_kept_plane(int64_t planes, const BatchSlice& slice, const Body& body) {
-  const std::shared_ptr<Block>& block = index_[slice];
-  if (!block) {
-    throw Error(
-        "backward needs the index of a forward pass that saved it; STOCHASTIC has none in TEST");
-  }
-  const size_t bytes = packed_bytes(plane_.out_size(), bits_);
-  const auto* index = reinterpret_cast<const uint8_t*>(block->data());
-  const ThreadScratch<int32_t> scratch(plane_.out_size());
-  parallel_for(planes, kParallelGrain / plane_.size() + 1, [&](int64_t begin, int64_t end) {
-    int32_t* codes = scratch.mine();
-    for (int64_t i = begin; i < end; ++i) {
-      unpack_codes(index + i * bytes, plane_.out_size(), bits_, codes);
-      body(i, codes);
-    }
-  });
-}
-
 void PoolingLayer::give_back(const Tensor& diff_dst, const Tensor& diff_src,
                              const BatchSlice& slice) {
   const float* dy = diff_dst.data();
   float* dx = diff_src.data();
-  for_each_kept_plane(diff_src.dim(0) * diff_src.dim(1), slice,
-                      [&](int64_t i, const int32_t* codes) {
-                        max_pool_backward(plane_, dy + i * plane_.out_size(), codes,
-                                          offsets_.data(), dx + i * plane_.size());
-                      });
+  index_.for_each_plane(diff_src.dim(0) * diff_src.dim(1), slice,
+                        [&](int64_t i, const int32_t* codes) {
+                          max_pool_backward(plane_, dy + i * plane_.out_size(), codes,
+                                            offsets_.data(), dx + i * plane_.size());
+                        });
 }
 
 void PoolingLayer::rerun(const Tensors& src, const Tensors& dst, const ForwardContext& context) {
@@ -188,23 +139,17 @@ void PoolingLayer::rerun(const Tensors& src, const Tensors& dst, const ForwardCo
   }
   const float* x = src[0].data();
   float* y = dst[0].data();
-  for_each_kept_plane(src[0].dim(0) * src[0].dim(1), context.slice,
-                      [&](int64_t i, const int32_t* codes) {
-                        max_pool_gather(plane_, x + i * plane_.size(), codes, offsets_.data(),
-                                        y + i * plane_.out_size());
-                      });
+  index_.for_each_plane(src[0].dim(0) * src[0].dim(1), context.slice,
+                        [&](int64_t i, const int32_t* codes) {
+                          max_pool_gather(plane_, x + i * plane_.size(), codes, offsets_.data(),
+                                          y + i * plane_.out_size());
+                        });
 }
 
 // Each maximum where it was found, summed over windows, and 0 elsewhere: of that sum the sign is
 // right wherever maxima are not below 0, as after a ReLU.
 void PoolingLayer::invert(const Tensor& dst, const Tensor& src, const BatchSlice& slice) {
   give_back(dst, src, slice);
-}
-
-size_t PoolingLayer::saved_bytes() const {
-  size_t bytes = 0;
-  for (const auto& block : index_.all()) bytes += block ? block->bytes() : 0;
-  return bytes;
 }
 
 }  // namespace caffe

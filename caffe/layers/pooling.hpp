@@ -16,6 +16,7 @@
 
 #include "caffe/layers/layer.hpp"
 #include "caffe/layers/pooling_geometry.hpp"
+#include "caffe/layers/pooling_index.hpp"
 
 namespace caffe {
 
@@ -30,7 +31,7 @@ class PoolingLayer : public Layer {
   void rerun(const Tensors& src, const Tensors& dst, const ForwardContext& context) override;
   void invert(const Tensor& dst, const Tensor& src, const BatchSlice& slice) override;
   void backward(const BackwardArguments& arguments) override;
-  size_t saved_bytes() const override;
+  size_t saved_bytes() const override { return index_.bytes(); }
   void drop_saved() override { index_.clear(); }
 
  private:
@@ -41,16 +42,12 @@ class PoolingLayer : public Layer {
   void take(const Tensors& src, const Tensors& dst, const ForwardContext& context);
   void give_back(const Tensor& diff_dst, const Tensor& diff_src, const BatchSlice& slice);
   void write_mask(const int32_t* codes, float* mask) const;
-  // body(plane, its codes) for every plane of which the codes were kept.
-  template <typename Body>
-  void for_each_kept_plane(int64_t planes, const BatchSlice& slice, const Body& body);
 
   PoolingOptions options_;
   PoolPlane plane_;
-  std::vector<float> widths_;               // as average_pool() wants them
-  std::vector<int32_t> offsets_;            // as max_pool_backward() wants them; none for AVE
-  int bits_ = 0;                            // of one code in index_
-  PerSlice<std::shared_ptr<Block>> index_;  // the codes of each plane, packed, plane after plane
+  std::vector<float> widths_;     // as average_pool() wants them
+  std::vector<int32_t> offsets_;  // as max_pool_backward() wants them; none for AVE
+  PoolIndex index_;
 };
 
 }  // namespace caffe
