@@ -41,6 +41,7 @@ CONFIGURATIONS = [
     # A bound that ADAPTIVE might choose; the default of 1e-3 is where that starts.
     Configuration("FIXED", "comet", "mode: FIXED error_bound: 0.05"),
     Configuration("ADAPTIVE", "comet", "mode: ADAPTIVE"),
+    Configuration("ADAPTIVE, slices", "comet", "mode: ADAPTIVE slice: {slice}"),
     Configuration("PyTorch", "pytorch", variant="eager"),
     Configuration("PyTorch, checkpoints", "pytorch", variant="checkpoints"),
     Configuration("PyTorch, micro-batches", "pytorch", variant="micro-batches"),

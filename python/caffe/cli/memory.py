@@ -7,7 +7,7 @@ import json
 from caffe import prototxt
 from caffe.cli.common import LEVEL, MEMORY_LIMIT, SOLVER, STAGE, no_arguments, required
 from caffe.cli.flags import Flag, Flags
-from caffe.cli.train import apply_flags
+from caffe.cli.train import apply_net_flags
 from caffe.compression_log import mib
 from caffe.memory_estimate import MemoryEstimate
 from caffe.solver_types import get_solver
@@ -32,7 +32,7 @@ def run(flags: Flags) -> int:
     """
     no_arguments(flags)
     param = prototxt.read_solver(required(flags, "solver", "the solver prototxt to look at"))
-    apply_flags(param, flags)
+    apply_net_flags(param, flags)
     solver = get_solver(param)
     try:
         expected = solver.memory_estimate()

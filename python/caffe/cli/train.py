@@ -107,6 +107,16 @@ def apply_flags(param: caffe_pb2.SolverParameter, flags: Flags) -> list[str]:
         The files of weights to start from: -weights, or else those that the solver names; none with
         -snapshot.
     """
+    apply_net_flags(param, flags)
+    named = [path.strip() for paths in param.weights for path in paths.split(",")]
+    del param.weights[:]
+    if flags.text("snapshot"):
+        return []
+    return flags.words("weights") or [path for path in named if path]
+
+
+def apply_net_flags(param: caffe_pb2.SolverParameter, flags: Flags) -> None:
+    """Write what -level, -stage and -memory_limit say into the solver's settings."""
     if "level" in flags.given:
         param.train_state.level = flags.number("level")
     if "stage" in flags.given:
@@ -114,11 +124,6 @@ def apply_flags(param: caffe_pb2.SolverParameter, flags: Flags) -> list[str]:
         param.train_state.stage.extend(flags.words("stage"))
     if flags.text("memory_limit"):
         param.compression_param.memory_limit = flags.text("memory_limit")
-    named = [path.strip() for paths in param.weights for path in paths.split(",")]
-    del param.weights[:]
-    if flags.text("snapshot"):
-        return []
-    return flags.words("weights") or [path for path in named if path]
 
 
 @contextmanager
