@@ -282,8 +282,8 @@ class ErrorBounds:
             if reader.quality != Quality.SIGN  # signs are exact whatever the bound
         ]
         known = [bound for bound in bounds if bound is not None]
-        if len(known) < len(bounds):
-            return  # a reader without statistics: the old bound stays
+        if len(known) < len(bounds) or not known:
+            return  # a reader without statistics, or of signs alone: the old bound stays
         bound = max(min(known), LEAST_SHARE * state.std)
         if not math.isfinite(bound) or bound <= 0:
             return
