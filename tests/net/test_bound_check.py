@@ -100,7 +100,7 @@ def test_errors_that_follow_the_values_are_seen() -> None:
     # The same sample 64 times: plain rounding errs the same 64 times, and errors add up.
     rng = np.random.default_rng(4)
     batch = {"data": np.tile(rng.standard_normal(50), (64, 1)), "t": np.full((64, 7), 100.0)}
-    (plain,) = caffe.check_bounds(two_products(""), batch)
+    (plain,) = caffe.check_bounds(two_products("dither: false"), batch)
     (dithered,) = caffe.check_bounds(two_products("dither: true"), batch)
     assert 0.7 * 8 < plain.ratio < 1.3 * 8  # sqrt(64)
     assert 0.8 < dithered.ratio < 1.2
