@@ -148,7 +148,7 @@ class MemoryPlan:
     backward: list[BackwardStep]
 
     def wanted_once(self, root: Value, layer: int) -> bool:
-        """Whether no backward pass from `layer` down asks twice for a value or what follows from it.
+        """Whether backward from `layer` down asks just once for a value or what follows from it.
 
         One recipe uses it, or one layer reads it, and the same is true of what the recipe gives.
         """
