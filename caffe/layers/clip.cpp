@@ -30,7 +30,6 @@ void ClipLayer::forward(const Tensors& src, const Tensors& dst, const ForwardCon
   float* y = dst[0].data();
   const float low = options_.min;
   const float high = options_.max;
-  inside_ = Tensor();
   if (context.save_for_backward) {
     inside_ = Tensor::make(src[0].shape(), MemoryKind::StoredActivations, DType::Mask);
     write_mask(src[0].count(), inside_.mask_words(),

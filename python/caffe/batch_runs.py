@@ -2,42 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from caffe.buffers import Buffers
 from caffe.runtime import RuntimeLayer
 
 
-def forward_runs(
-    layers: Sequence[RuntimeLayer], buffers: Buffers, slice_size: int, start: int, end: int
-) -> list[tuple[int, int, int]]:
-    """Cut layers start..end (inclusive) into runs (first, last, batch); batch 0: not in slices.
+def forward_run(
+    layers: Sequence[RuntimeLayer],
+    buffers: Buffers,
+    slice_size: int,
+    start: int,
+    end: int,
+    reshape: Callable[[int], None],
+) -> tuple[int, int]:
+    """Return the last layer of the run that starts at layer `start`, and its batch.
+
+    Asked for when forward gets there: what shapes are beyond may depend on what layers before made.
 
     Args:
         layers: all layers.
-        buffers: with the shapes of all values.
+        buffers: with the shapes of all values in front of the run.
         slice_size: samples of a slice; 0: no slices.
-        start: first layer.
-        end: last layer.
+        start: first layer of the run.
+        end: last layer that may belong to it.
+        reshape: brings the shapes of a layer's tops up to date.
+
+    Returns:
+        (last, batch); batch 0: the first layer, alone and not in slices.
     """
-    runs: list[tuple[int, int, int]] = []
+    last, batch = start, 0
     for index in range(start, end + 1):
-        batch = _batch_to_slice(layers[index], buffers, slice_size)
-        if runs and batch and runs[-1][2] == batch:
-            runs[-1] = (runs[-1][0], index, batch)
-        else:
-            runs.append((index, index, batch))
-    return runs
+        if not _may_slice(layers[index], buffers, slice_size):
+            break
+        reshape(index)
+        own = _batch_to_slice(layers[index], buffers, slice_size)
+        if not own or batch not in (0, own):
+            break
+        last, batch = index, own
+    return last, batch
+
+
+def _may_slice(layer: RuntimeLayer, buffers: Buffers, slice_size: int) -> bool:
+    node = layer.node
+    if not slice_size or buffers.plan.retains_all or not node.bottoms:
+        return False
+    return layer.facts.traits.slices and not any(node.loss_weights)
 
 
 def _batch_to_slice(layer: RuntimeLayer, buffers: Buffers, slice_size: int) -> int:
-    """Return the batch of a layer that can go slice by slice and is to; else 0."""
-    node = layer.node
-    if not slice_size or buffers.plan.retains_all or not node.bottoms:
-        return 0
-    if not layer.facts.traits.slices or any(node.loss_weights):
-        return 0
-    shapes = [buffers.slots[value.index].shape for value in [*node.bottoms, *node.tops]]
+    """Return the batch of a layer that goes slice by slice; 0 where it does not."""
+    values = [*layer.node.bottoms, *layer.node.tops]
+    values += [buffers.root(value) for value in values]  # a Reshape may have folded the batch
+    shapes = [buffers.slots[value.index].shape for value in values]
     batches = {shape[0] if shape else 0 for shape in shapes}
     batch = batches.pop()
     return batch if not batches and batch > slice_size else 0

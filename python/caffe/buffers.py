@@ -23,7 +23,6 @@ class Buffers:
         self.graph = graph
         self.slots = [Slot() for _ in graph.values]
         self.part: BatchPart | None = None  # the slice that is being worked on
-        self.lowest = 0  # the lowest layer of the run of layers that goes slice by slice
 
     # -- values ----------------------------------------------------------------------------------
 

@@ -62,6 +62,7 @@ class HollowTensor:
 
     pinned = False
     is_mask = False
+    defined = True
 
     def __init__(self, shape: Sequence[int], block: _Block) -> None:
         """View `block` under this shape."""
@@ -77,6 +78,10 @@ class HollowTensor:
     def slice(self, begin: int, end: int) -> HollowTensor:
         """Return elements [begin, end) of axis 0."""
         return HollowTensor((end - begin, *self.shape[1:]), self.block)
+
+    def shares_buffer(self, other: HollowTensor) -> bool:
+        """Whether both view one block."""
+        return self.block is other.block
 
     def zero(self) -> None:
         """Do nothing."""

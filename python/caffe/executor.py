@@ -13,7 +13,7 @@ from typing import cast
 
 from caffe._core import Error, Tensor, memory
 from caffe._core.layers import BatchSlice, ForwardContext, Layer, Quality
-from caffe.batch_runs import backward_runs, forward_runs
+from caffe.batch_runs import backward_runs, forward_run
 from caffe.buffers import Buffers
 from caffe.debug_info import DebugInfo
 from caffe.graph import Graph, Value
@@ -172,11 +172,14 @@ class Executor:
         self.own_bytes = 0
         times: list[float] = []
         slices = 0 if self.debug else self.slice_size
-        for first, last, batch in forward_runs(self.layers, self.buffers, slices, start, end):
+        index = start
+        while index <= end:
+            last, batch = forward_run(self.layers, self.buffers, slices, index, end, self.reshape)
             if batch:
-                times += self._forward_slices(first, last, batch)
+                times += self._forward_slices(index, last, batch)
             else:
-                times.append(self._forward_layer(first))
+                times.append(self._forward_layer(index))
+            index = last + 1
         return times
 
     def _forward_layer(self, index: int) -> float:
@@ -239,7 +242,8 @@ class Executor:
         passes = self.forward_count
         for root in step.save_before:
             self.kept.save(root, passes)
-        dst = self._tops(layer, src, step.in_place, last)
+        held = bool(node.bottoms) and self.buffers.root(node.bottoms[0]).index in self._held
+        dst = self._tops(layer, src, step.in_place and not held, last)
         layer.context = ForwardContext(
             train=self.train,
             save_for_backward=self.saves and layer.facts.runs_backward,
@@ -343,7 +347,6 @@ class Executor:
 
     def _backward_run(self, first: int, last: int, parts: Sequence[BatchPart]) -> dict[int, float]:
         took = dict.fromkeys(range(first, last + 1), 0.0)
-        self.buffers.lowest = first
         layer = self.layers[first]
         if not parts and first == last and layer.facts.runs_backward:
             parts = self._input_parts(layer)
@@ -378,9 +381,9 @@ class Executor:
             return []
         slot = self.slots[node.bottoms[0].index]
         size = 4 * slot.count
-        if size <= _SLICE_BYTES or not self.kept.comes_in_parts(self.buffers.root(node.bottoms[0])):
+        batch, root = slot.shape[0], self.buffers.root(node.bottoms[0])
+        if size <= _SLICE_BYTES or not self.kept.comes_in_parts(root, batch):
             return []
-        batch = slot.shape[0]
         samples = max(1, batch * _SLICE_BYTES // size)
         return parts_of(batch, samples)
 
@@ -401,7 +404,9 @@ class Executor:
             self.bounds.saw_gradient(index, diff_dst[0], terms, shape[0] if shape else 1)
         diff_src = self._bottom_diffs(layer, diff_dst, first)
         began = time.perf_counter()
-        if not (facts.traits.alias and len(node.tops) == 1):
+        if facts.traits.alias and len(node.tops) == 1:
+            _pass_on(diff_dst[0], diff_src[0])
+        else:
             with LayerErrors(node, users_code=True):
                 arguments = (src, dst, diff_dst, diff_src, layer.propagation)
                 if part is None:
@@ -481,3 +486,9 @@ class Executor:
                 slot.stored[:] = [kept for kept in slot.stored if kept.part != part]
             if root.index not in self.plan.kept and (ends or slot.data_part is not None):
                 self.buffers.drop_data(root)
+
+
+def _pass_on(diff_dst: Tensor, diff_src: Tensor) -> None:
+    """Give the bottom of a view the top's gradient, where they do not share it: one is a slice."""
+    if diff_src.defined and not diff_src.shares_buffer(diff_dst):
+        diff_src.copy_from(diff_dst.reshaped(diff_src.shape))

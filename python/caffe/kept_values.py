@@ -24,6 +24,7 @@ _NOTHING = Tensor()
 #: What is restored for a recipe and not larger stays until it is released: cheaper than to restore
 #: it twice.
 _SMALL_BYTES = 4 * 2**20
+_AS_KEPT = frozenset({Form.RAW, Form.SIGN})  # in memory as they are kept: nothing is gained
 _RANDOM_ACCESS = frozenset({Form.BOUNDED, Form.LOSSLESS})
 
 
@@ -116,72 +117,102 @@ class KeptValues:
         if quality == Quality.SIGN:
             root = self._same_signs(root, layer)
         slot = buffers.slots[root.index]
-        if slot.data is None and (slot.stored or root.index in buffers.plan.recipes):
-            slot.data = self._known_again(root, layer)
-            slot.data_part = buffers.part
+        known = slot.stored or root.index in buffers.plan.recipes
+        if known and not self._at_hand(root):
+            self._bring(root, layer)
+        if slot.data is None:
+            return buffers.data(value)  # which says that it is not there
+        return buffers.view(slot.data, slot.data_part, buffers.slots[value.index].shape)
+
+    def _at_hand(self, root: Value) -> bool:
+        """Whether what is being worked on of `root` is in memory."""
+        slot = self._buffers.slots[root.index]
+        if slot.data is None or slot.data_part == self._buffers.part:
+            return slot.data is not None
+        return slot.data_part is None and not slot.data.is_mask  # masks have no slices
+
+    def _bring(self, root: Value, layer: int) -> None:
+        """Have what is being worked on of `root` in memory until it is released, or all of it."""
+        buffers = self._buffers
+        slot, part = buffers.slots[root.index], buffers.part
+        if part is not None and not self._has_part(root, part):
+            buffers.part = None
+        try:
+            slot.data, slot.data_part = self._known_again(root, layer), buffers.part
             self._forget_kept(root)
-        if root is not buffers.root(value):
-            return buffers.data(root).reshaped(buffers.shape(value))
-        return buffers.data(value)
+        finally:
+            buffers.part = part
 
     def _same_signs(self, root: Value, layer: int) -> Value:
         """Return a value of the same signs that is at hand: the bottom of a ReLU for its top."""
         buffers = self._buffers
         recipe = buffers.plan.recipes.get(root.index)
-        if recipe is None or recipe.way != Way.RERUN or buffers.slots[root.index].data is not None:
+        if recipe is None or recipe.way != Way.RERUN or self._at_hand(root):
             return root
-        source = recipe.inputs[0]
-        plain = self._layers[recipe.layer].facts.traits.forward_in_place
-        same = buffers.slots[source.index].count == buffers.slots[root.index].count
+        source, runtime = recipe.inputs[0], self._layers[recipe.layer]
+        same = runtime.node.type == "ReLU" and runtime.facts.traits.keeps_sign  # y > 0 where x > 0
         lives = buffers.plan.release_at.get(source.index, layer + 1) <= layer
-        return source if plain and same and lives and len(recipe.inputs) == 1 else root
+        return source if same and lives else root
 
     def _forget_kept(self, root: Value) -> None:
-        """Let go of the kept form of what is in memory again, if it stays there until released."""
-        buffers = self._buffers
-        stored = buffers.slots[root.index].stored
-        if any(kept.activation.form == Form.RAW for kept in stored):
-            return
-        if buffers.part is None:
+        """Let go of the kept form of what is in memory again as a whole, until it is released."""
+        stored = self._buffers.slots[root.index].stored
+        kept_so = any(kept.activation.form in _AS_KEPT for kept in stored)
+        if self._buffers.part is None and not kept_so:
             stored.clear()
-        elif buffers.plan.release_at.get(root.index, -1) >= buffers.lowest:
-            stored[:] = [kept for kept in stored if kept.part != buffers.part]
 
-    def _known_again(self, root: Value, layer: int) -> Tensor:
-        """Return what is being worked on of `root`, restored or worked out again."""
+    def _known_again(self, value: Value, layer: int) -> Tensor:
+        """Return what is being worked on of `value`, restored or worked out again."""
         buffers = self._buffers
-        slot = buffers.slots[root.index]
-        if slot.data is not None:
-            return buffers.data(root)
-        if slot.stored:
-            return self._restored(root)
+        root = buffers.root(value)
+        slot, part = buffers.slots[root.index], buffers.part
+        if not self._at_hand(root) and part is not None and not self._has_part(root, part):
+            self._bring(root, layer)
+        if slot.data is not None and self._at_hand(root):
+            return buffers.view(slot.data, slot.data_part, buffers.slots[value.index].shape)
+        tensor = self._restored(root) if slot.stored else self._worked_out(root, layer)
+        return tensor.reshaped(buffers.shape(value))
+
+    def _worked_out(self, root: Value, layer: int) -> Tensor:
+        buffers = self._buffers
         recipe = buffers.plan.recipes.get(root.index)
         if recipe is None:
             return buffers.data(root)  # which says that it is not there
-        runtime = self._layers[recipe.layer]
-        part = buffers.part
-        if part is None and runtime.parts:
-            return self._joined(root, runtime.parts, layer)
-        if part is not None and part not in runtime.parts and runtime.layer.saved_bytes() > 0:
-            # What the layer kept is of other slices.
-            buffers.part = None
-            whole = self._known_again(root, layer)
-            buffers.part = part
-            return whole.slice(part.begin, part.end)
+        parts = self._layers[recipe.layer].parts
+        if buffers.part is None and parts:
+            return self._joined(root, parts, layer)
         return self._follow(recipe, root, layer)
 
-    def comes_in_parts(self, root: Value) -> bool:
-        """Whether slices of `root` can be had without the whole, as it is kept now."""
+    def comes_in_parts(self, root: Value, batch: int) -> bool:
+        """Whether slices of a batch of `root` can be had without the whole, as it is kept now."""
         slot = self._buffers.slots[root.index]
-        if slot.data is not None:
+        if slot.data is not None or slot.shape[:1] != (batch,):
             return False
         if slot.stored:
             return all(kept.activation.form in _RANDOM_ACCESS for kept in slot.stored)
         recipe = self._buffers.plan.recipes.get(root.index)
-        if recipe is None or self._layers[recipe.layer].layer.saved_bytes() > 0:
+        if recipe is None or not self._runs_on(recipe.layer, BatchPart(-1, 0, batch, batch)):
             return False
-        slices = self._layers[recipe.layer].facts.traits.slices
-        return slices and all(map(self.comes_in_parts, recipe.inputs))
+        return all(self.comes_in_parts(value, batch) for value in recipe.inputs)
+
+    def _has_part(self, root: Value, part: BatchPart) -> bool:
+        """Whether `part` of a value that is not in memory can be had without the whole."""
+        slot = self._buffers.slots[root.index]
+        if slot.shape[:1] != (part.batch,):
+            return False
+        recipe = self._buffers.plan.recipes.get(root.index)
+        return bool(slot.stored) or recipe is None or self._runs_on(recipe.layer, part)
+
+    def _runs_on(self, layer: int, part: BatchPart) -> bool:
+        """Whether a layer of a recipe runs on that part of its batch alone."""
+        runtime = self._layers[layer]
+        node, slots = runtime.node, self._buffers.slots
+        if not runtime.facts.traits.slices or any(
+            slots[value.index].shape[:1] != (part.batch,) for value in [*node.bottoms, *node.tops]
+        ):
+            return False
+        # What it kept is of the slices that it ran on.
+        return part in runtime.parts or runtime.layer.saved_bytes() == 0
 
     def _joined(self, root: Value, parts: Sequence[BatchPart], layer: int) -> Tensor:
         """Work out a whole value slice by slice, as its layer ran in forward."""
@@ -214,9 +245,13 @@ class KeptValues:
 
     def _follow(self, recipe: Recipe, root: Value, layer: int) -> Tensor:
         buffers = self._buffers
-        src = [self._input(value, layer) for value in recipe.inputs]
-        shape = buffers.shape(root)
         runtime = self._layers[recipe.layer]
+        # Under the shapes that the layer knows: a Reshape may be between it and a buffer.
+        bottoms, tops = runtime.node.bottoms, runtime.node.tops[:1]
+        inverts = recipe.way == Way.INVERT
+        inputs, (output, *_) = (tops, bottoms) if inverts else (bottoms, tops)
+        src = [self._input(value, layer) for value in inputs]
+        shape = buffers.shape(output)
         if self._may_overwrite(recipe, src[0], shape, layer):
             dst = src[0].reshaped(shape)
         else:
@@ -224,20 +259,20 @@ class KeptValues:
         part = buffers.part.core if buffers.part else BatchSlice()
         core = cast(Layer, runtime.layer)  # no other says that it is cheap or has an inverse
         with LayerErrors(runtime.node):
-            if recipe.way == Way.INVERT:
+            if inverts:
                 core.invert(src[0], dst, part)
             else:
                 core.rerun(src, [dst], with_slice(runtime.context, part))
-        return dst
+        return dst.reshaped(buffers.shape(root))
 
-    def _input(self, root: Value, layer: int) -> Tensor:
+    def _input(self, value: Value, layer: int) -> Tensor:
         """Return an input of a recipe; a small one stays in memory for those that read it next."""
+        root = self._buffers.root(value)
         slot = self._buffers.slots[root.index]
         small = 4 * slot.count <= _SMALL_BYTES and self._buffers.part is None
-        if slot.data is None and slot.stored and small:
-            slot.data, slot.data_part = self._restored(root), None
-            self._forget_kept(root)
-        return self._known_again(root, layer)
+        if slot.stored and small and not self._at_hand(root):
+            self._bring(root, layer)
+        return self._known_again(value, layer)
 
     def _may_overwrite(self, recipe: Recipe, src: Tensor, shape: Sequence[int], layer: int) -> bool:
         """Whether a recipe may write its output over its first input, which nobody reads again."""
@@ -251,13 +286,14 @@ class KeptValues:
             stored.activation.form == Form.RAW for stored in slot.stored
         ):
             return False
-        if slot.data is None:
+        if not self._at_hand(source):
             return True
+        if slot.data_part != self._buffers.part:
+            return False  # other slices are wanted yet
         # In memory: it may go if this is the last that anybody wants of it.
         plan = self._buffers.plan
-        release = plan.backward[layer].release
-        unread = all(reader.layer > layer for reader in plan.direct_readers.get(source.index, ()))
-        if source not in release or not unread or self._buffers.is_kept(source):
+        last = source in plan.backward[layer].release and plan.wanted_once(source, layer)
+        if not last or self._buffers.is_kept(source):
             return False
         self._buffers.drop_data(source)
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -14,9 +15,9 @@ def parse_limit(text: str) -> int:
     Raises ValueError for anything else, and for 0.
     """
     match = _LIMIT.fullmatch(text)
-    size = int(float(match[1]) * _UNITS[match[2].lower()]) if match else 0
-    if size <= 0:
+    size = float(match[1]) * _UNITS[match[2].lower()] if match else 0.0
+    if not 1 <= size < math.inf:
         raise ValueError(
             f"memory_limit is '{text}', needs to be a size such as 2G, 800M or 1.5 GiB"
         )
-    return size
+    return int(size)

@@ -147,6 +147,21 @@ class MemoryPlan:
     forward: list[ForwardStep]
     backward: list[BackwardStep]
 
+    def wanted_once(self, root: Value, layer: int) -> bool:
+        """Whether backward from `layer` down asks just once for a value or what follows from it.
+
+        One recipe uses it, or one layer reads it, and the same is true of what the recipe gives.
+        """
+        readers = self.direct_readers.get(root.index, ())
+        reads = any(reader.layer <= layer for reader in readers)
+        users = [
+            self.roots[index]
+            for index, recipe in self.recipes.items()
+            for value in recipe.inputs
+            if value is root
+        ]
+        return reads + len(users) <= 1 and all(self.wanted_once(user, layer) for user in users)
+
     def digest(self, slice_size: int = 0) -> str:
         """Return a hash of what is kept how; a resumed run must have the same."""
         lines = [

@@ -216,7 +216,8 @@ def test_a_memory_limit_chooses_slices() -> None:
     assert limited.peak_bytes + fixed_bytes(limited) < 1.05 * tight
     with pytest.raises(ValueError, match="the least is"):
         make_solver(net, compression='mode: LOSSLESS memory_limit: "1M"')
-    with pytest.raises(ValueError, match="needs to be a size such as 2G"):
-        make_solver(net, compression='mode: LOSSLESS memory_limit: "lots"')
+    for size in ("lots", "0", "0.1", "9" * 400):
+        with pytest.raises(ValueError, match="needs to be a size such as 2G"):
+            make_solver(net, compression=f'mode: LOSSLESS memory_limit: "{size}"')
     with pytest.raises(ValueError, match="memory_limit needs activations to be released"):
         make_solver(net, compression='memory_limit: "2G"')
