@@ -55,16 +55,16 @@ def estimate(executor: Executor, plain: MemoryPlan, fixed: int) -> MemoryEstimat
     dry.run()
     baseline = DryExecutor(executor, plain, 0)
     baseline.run()
-    own = dry.own_bytes
+    values = list(_values(executor, dry))
     return MemoryEstimate(
         plain_peak=baseline.meter.peak,
         planned_peak=dry.meter.peak,
-        stored=own + sum(report.stored_bytes for report in dry.reports.values()),
+        stored=dry.own_bytes + sum(value.stored for value in values),
         peak_layer=dry.meter.peak_layer,
         plain_layer=baseline.meter.peak_layer,
         fixed=fixed,
         slice=executor.slice_size,
-        values=list(_values(executor, dry)),
+        values=values,
     )
 
 

@@ -66,6 +66,7 @@ def test_plain_caffe_keeps_everything(folder: Path) -> None:
     figures = json.loads(run(folder, "memory", "-solver", "plain.prototxt", "-json").stdout)
     assert figures["planned_peak"] == figures["plain_peak"]
     assert {value["kept_as"] for value in figures["values"]} == {"raw"}
+    assert figures["stored"] >= sum(value["stored"] for value in figures["values"])
 
 
 def test_training_keeps_a_limit_or_says_the_least(folder: Path) -> None:

@@ -13,13 +13,13 @@ from caffe.data.class_folders import Prepared
 from caffe.names import suggestion
 
 USAGE = """caffe prepare WHAT FLAGS, where WHAT is
-  dogs          IMAGES_TAR_OR_FOLDER [OUT] [-train_list FILE -test_list FILE]
+  dogs          IMAGES_TAR_OR_FOLDER [data/dogs] [-train_list FILE -test_list FILE]
                 [-train_share 0.85] [-seed N] IMAGE_FLAGS
-  imagenet      TRAIN VAL [OUT] [-val_list FILE] [-synset_words FILE] [-ids FILE] [-seed N]
-                IMAGE_FLAGS
+  imagenet      TRAIN VAL [examples/imagenet] [-val_list FILE] [-synset_words FILE]
+                [-ids FILE] [-seed N] IMAGE_FLAGS
   folder        FOLDER OUT [-labels FILE] [-train_share 0.85] [-seed N] IMAGE_FLAGS
-  cifar10       TAR_OR_FOLDER [OUT] [-overwrite]
-  mnist         FOLDER [OUT] [-overwrite]
+  cifar10       TAR_OR_FOLDER [data/cifar10] [-overwrite]
+  mnist         FOLDER [data/mnist] [-overwrite]
   fashion-mnist [-source FOLDER] [-out data/fashion_mnist] [-overwrite]
   idx           FOLDER OUT [-name mnist] [-overwrite]
   images        -root FOLDER -list FILE -out LMDB [-resize_height N -resize_width N] [-gray]

@@ -95,7 +95,11 @@ def _user_class(param: pb.LayerParameter) -> Callable[[], Layer]:
             f"cannot import module '{options.module}' ({error}); its folder must be in PYTHONPATH"
         ) from error
     if not hasattr(module, options.layer):
-        names = [name for name in vars(module) if not name.startswith("_")]
+        names = [
+            name
+            for name, value in vars(module).items()
+            if callable(value) and not name.startswith("_")
+        ]
         raise AttributeError(
             f"module '{options.module}' has no class '{options.layer}'"
             f"{suggestion(options.layer, names)}"
