@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from caffe._core import MemoryKind, Tensor
+from caffe._core import MemoryKind, Tensor, sz
 from caffe._core.layers import ForwardContext, Needs, Propagation, Traits
 from caffe._core.store import Form, StoredActivation
 from caffe.buffers import Buffers
@@ -26,6 +26,7 @@ from caffe.runtime import RuntimeLayer, StoredPart, StoredReport, count_of
 
 #: caffe/layers/convolution_maps.cpp: the larger side of a part of a batch, at most, in bytes.
 _PART_BYTES = 16 * 2**20
+_IMAGE_CHANNELS = 3
 
 
 class Meter:
@@ -235,9 +236,16 @@ class _DryLayer:
         samples = [4 * count_of(shape[1:]) for shape in shapes]
         part = max(1, min(batch, _PART_BYTES // max(*samples, 1)))
         weights = 4 * count_of(self.parameters[0].data.shape)
-        size = part * sum(samples) + weights
+        blocked = [4 * _blocked(shape[1]) * count_of(shape[2:]) for shape in shapes]
+        size = part * sum(blocked) + weights
         self._meter.add(size)
         self._meter.add(-size)
+
+
+def _blocked(channels: int) -> int:
+    """Return the channels of oneDNN's layouts, in blocks as wide as vectors; images have no blocks."""
+    block = 16 if sz.supported("avx512") else 8
+    return channels if channels == _IMAGE_CHANNELS else -(-channels // block) * block
 
 
 class DryExecutor(Executor):

@@ -201,7 +201,7 @@ class ErrorBounds:
             return state.bound
         statistics = statistics_of(tensor)
         return min(
-            _fixed_bound(reader, statistics, _factor(reader, factor_of)) for reader in saved.readers
+            _first_bound(reader, statistics, _factor(reader, factor_of)) for reader in saved.readers
         )
 
     def saw_stored(self, saved: SavedValue, stored: StoredActivation) -> None:
@@ -335,6 +335,15 @@ def _fixed_bound(reader: BackwardReader, statistics: Statistics, factor: float) 
     if compression.bound_type == Compression.STD:
         return _relative(reader, compression.error_bound, nonzero_std(statistics), factor)
     return fixed_bound(compression, statistics)
+
+
+def _first_bound(reader: BackwardReader, statistics: Statistics, factor: float) -> float:
+    """Bound of a value while no refresh has set one: ADAPTIVE begins within its cap."""
+    compression = reader.compression
+    if compression.mode != Compression.ADAPTIVE or compression.HasField("error_bound"):
+        return _fixed_bound(reader, statistics, factor)
+    share = compression.bound_cap / PROPAGATED_DIVISOR
+    return _relative(reader, share, nonzero_std(statistics), factor)
 
 
 def _relative(reader: BackwardReader, share: float, std: float, factor: float) -> float:

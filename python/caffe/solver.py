@@ -116,6 +116,12 @@ class Solver:
         """Say what would train nothing, or never happen."""
         if not any(any(node.loss_weights) for node in self.net.graph.nodes):
             log.warning("the net has no loss: nothing will be learned (see loss_weight)")
+        written = {field.name for field, _ in self.param.compression_param.ListFields()}
+        if not self.uses_plan and written - {"mode", "display", "keep"}:
+            log.warning(
+                "compression_param has no mode, or NONE: nothing is compressed, and its other fields "
+                "do nothing; write mode: ADAPTIVE"
+            )
         if self.param.test_interval and not self.test_nets:
             log.warning("test_interval is set, but there is no test_iter: nothing will be tested")
 
