@@ -243,7 +243,7 @@ class _DryLayer:
 
 
 def _blocked(channels: int) -> int:
-    """Return the channels of oneDNN's layouts, in blocks as wide as vectors; images have no blocks."""
+    """Return the channels in oneDNN's layouts, in blocks as wide as vectors; images have none."""
     block = 16 if sz.supported("avx512") else 8
     return channels if channels == _IMAGE_CHANNELS else -(-channels // block) * block
 

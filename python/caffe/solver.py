@@ -119,8 +119,8 @@ class Solver:
         written = {field.name for field, _ in self.param.compression_param.ListFields()}
         if not self.uses_plan and written - {"mode", "display", "keep"}:
             log.warning(
-                "compression_param has no mode, or NONE: nothing is compressed, and its other fields "
-                "do nothing; write mode: ADAPTIVE"
+                "compression_param has no mode, or NONE: nothing is compressed, and its other "
+                "fields do nothing; write mode: ADAPTIVE"
             )
         if self.param.test_interval and not self.test_nets:
             log.warning("test_interval is set, but there is no test_iter: nothing will be tested")
