@@ -46,6 +46,7 @@ class KeptValues:
         self.store = ActivationStore()
         self.counts_values = True  # whether compressing takes statistics, which costs time
         self.reports: dict[int, StoredReport] = {}  # by root index, of the last forward pass
+        self._brought: Value | None = None  # what is being brought into memory as a whole
 
     # -- forward ---------------------------------------------------------------------------------
 
@@ -137,11 +138,12 @@ class KeptValues:
         slot, part = buffers.slots[root.index], buffers.part
         if part is not None and not self._has_part(root, part):
             buffers.part = None
+        outer, self._brought = self._brought, root if buffers.part is None else None
         try:
             slot.data, slot.data_part = self._known_again(root, layer), buffers.part
             self._forget_kept(root)
         finally:
-            buffers.part = part
+            buffers.part, self._brought = part, outer
 
     def _same_signs(self, root: Value, layer: int) -> Value:
         """Return a value of the same signs that is at hand: the bottom of a ReLU for its top."""
@@ -252,7 +254,7 @@ class KeptValues:
         inputs, (output, *_) = (tops, bottoms) if inverts else (bottoms, tops)
         src = [self._input(value, layer) for value in inputs]
         shape = buffers.shape(output)
-        if self._may_overwrite(recipe, src[0], shape, layer):
+        if self._may_overwrite(recipe, root, src[0], shape, layer):
             dst = src[0].reshaped(shape)
         else:
             dst = buffers.allocate(shape, MemoryKind.RAW_ACTIVATIONS)
@@ -274,7 +276,9 @@ class KeptValues:
             self._bring(root, layer)
         return self._known_again(value, layer)
 
-    def _may_overwrite(self, recipe: Recipe, src: Tensor, shape: Sequence[int], layer: int) -> bool:
+    def _may_overwrite(
+        self, recipe: Recipe, root: Value, src: Tensor, shape: Sequence[int], layer: int
+    ) -> bool:
         """Whether a recipe may write its output over its first input, which nobody reads again."""
         traits = self._layers[recipe.layer].facts.traits
         able = traits.inverse == Inverse.VALUE if recipe.way == Way.INVERT else False
@@ -293,7 +297,9 @@ class KeptValues:
         # In memory: it may go if this is the last that anybody wants of it.
         plan = self._buffers.plan
         last = source in plan.backward[layer].release and plan.wanted_once(source, layer)
-        if not last or self._buffers.is_kept(source):
+        # What is brought whole stays until it is released: its source is not asked for it again.
+        stays = self._brought is root and plan.wanted_only_for(source, root, layer)
+        if not (last or stays) or self._buffers.is_kept(source):
             return False
         self._buffers.drop_data(source)
         return True

@@ -147,6 +147,16 @@ class MemoryPlan:
     forward: list[ForwardStep]
     backward: list[BackwardStep]
 
+    def wanted_only_for(self, source: Value, root: Value, layer: int) -> bool:
+        """Whether from layer `layer` down a value serves nothing but working out `root`."""
+        if any(reader.layer <= layer for reader in self.direct_readers.get(source.index, ())):
+            return False
+        return all(
+            index == root.index or source not in recipe.inputs
+            for index, recipe in self.recipes.items()
+            if self.release_at.get(index, -1) <= layer
+        )
+
     def wanted_once(self, root: Value, layer: int) -> bool:
         """Whether backward from `layer` down asks just once for a value or what follows from it.
 
