@@ -1,20 +1,23 @@
 """Data: images and labels from an LMDB or a LevelDB.
 
-Tops: data (N x C x H x W, transformed) and, if wanted, label (N). The records are read and decoded
-in the background; crop, mirror, mean and scale go straight into the top, in one parallel pass, so
-that no second copy of a batch in floats exists. Without a crop, the images of a batch must be of
-one size, those of the next may be of another. LevelDB, which is what Caffe takes where no backend
-is named, needs the package plyvel (extra "leveldb").
+Tops: data (N x C x H x W, transformed) and, if wanted, label (N). The records are read in the
+background, and encoded images decoded there in several threads; crop, mirror, mean and scale go
+straight into the top, in one parallel pass, so that no second copy of a batch in floats exists.
+Without a crop, the images of a batch must be of one size, those of the next may be of another.
+LevelDB, which is what Caffe takes where no backend is named, needs the package plyvel (extra
+"leveldb").
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from caffe.data.datum import Pixels, Record, parse_record
+from caffe.data.image_file import decoding_threads
 from caffe.data.leveldb_source import LevelDbSource
 from caffe.data.lmdb_source import LmdbSource
 from caffe.data.record_source import RecordSource
@@ -35,8 +38,12 @@ class _Reader:
         self._batch_size = param.data_param.batch_size
         self._transform = param.transform_param
         self.source: RecordSource = _BACKENDS[param.data_param.backend](param.data_param.source)
+        self._threads: ThreadPoolExecutor | None = None
         try:
-            self.first_shape = self._read()[1].shape
+            key, value = self.source.read()
+            self.first_shape = self._parse((key, value))[1].shape
+            if caffe_pb2.Datum.FromString(value).encoded:
+                self._threads = decoding_threads()
         except BaseException:
             self.source.close()
             raise
@@ -50,8 +57,9 @@ class _Reader:
         images: list[Pixels] = []
         shapes: list[ImageShape] = []
         labels = np.empty(self._batch_size, dtype=np.float32)
-        for i in range(self._batch_size):
-            where, record = self._read()
+        read = [self.source.read() for _ in range(self._batch_size)]
+        parse = self._threads.map if self._threads else map
+        for i, (where, record) in enumerate(parse(self._parse, read)):
             images.append(record.pixels)
             shapes.append(record.shape)
             labels[i] = record.label
@@ -59,11 +67,13 @@ class _Reader:
         return Batch(images, shapes, labels, position), position + self._batch_size
 
     def close(self) -> None:
-        """Close the database."""
+        """Stop the threads and close the database."""
+        if self._threads:
+            self._threads.shutdown()
         self.source.close()
 
-    def _read(self) -> tuple[str, Record]:
-        key, value = self.source.read()
+    def _parse(self, record_read: tuple[bytes, bytes]) -> tuple[str, Record]:
+        key, value = record_read
         where = f"{self.source}, key '{key.decode(errors='backslashreplace')}'"
         try:
             record = parse_record(value, self._transform.force_color, self._transform.force_gray)
