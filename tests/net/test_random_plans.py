@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from nets import make_solver, parameters
-from random_nets import CLASSES, XAVIER, RandomNet
+from random_plans import CLASSES, XAVIER, RandomNet
 
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import parse_net
