@@ -82,7 +82,9 @@ class BackwardReader:
         """How well the value has to be known, in this reader's mode."""
         if self.compression.mode == Mode.NONE:
             return Level.RAW
-        if self.compression.mode == Mode.LOSSLESS and self.quality != Quality.SIGN:
+        fixed_at_0 = self.compression.mode == Mode.FIXED and self.compression.error_bound == 0
+        exact = self.compression.mode == Mode.LOSSLESS or fixed_at_0
+        if exact and self.quality != Quality.SIGN:
             return max(_LEVELS[self.quality], Level.LOSSLESS)
         return _LEVELS[self.quality]
 

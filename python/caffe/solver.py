@@ -266,14 +266,18 @@ class Solver:
         memory.reset_peak()
         self.net.clear_param_diffs()
         executor, last = self.net.executor, len(self.net.graph.nodes) - 1
-        loss = 0.0
-        for _ in range(self.param.iter_size):
-            executor.forward(0, last)
-            loss += self.net.loss()
-            executor.seed_losses()
-            executor.backward(last, 0)
-            if executor.debug:
-                log_totals(self.net.learned)
+        loss, passes = 0.0, executor.forward_count
+        try:
+            for _ in range(self.param.iter_size):
+                executor.forward(0, last)
+                loss += self.net.loss()
+                executor.seed_losses()
+                executor.backward(last, 0)
+                if executor.debug:
+                    log_totals(self.net.learned)
+        except BaseException:
+            executor.forward_count = passes  # what is tried again draws the same random numbers
+            raise
         self.peak_bytes = max(self.peak_bytes, memory.peak()["total"])
         return loss / self.param.iter_size
 
