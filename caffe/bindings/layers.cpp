@@ -60,6 +60,8 @@ void bind_interface(py::module_& m) {
       .def_readwrite("keeps_sign", &Traits::keeps_sign)
       .def_readwrite("inverse", &Traits::inverse)
       .def_readwrite("slices", &Traits::slices)
+      .def_readwrite("any_slices", &Traits::any_slices)
+      .def_readwrite("sums_first", &Traits::sums_first)
       .def_readwrite("forward_in_place", &Traits::forward_in_place)
       .def_readwrite("backward_in_place", &Traits::backward_in_place)
       .def_readwrite("alias", &Traits::alias)
@@ -68,12 +70,13 @@ void bind_interface(py::module_& m) {
       .def_readwrite("error_factor", &Traits::error_factor)
       .def_readwrite("inverse_error_factor", &Traits::inverse_error_factor);
   py::class_<BatchSlice>(m, "BatchSlice")
-      .def(py::init([](size_t index, int64_t first) {
-             return BatchSlice{index, first};
+      .def(py::init([](size_t index, int64_t first, bool last) {
+             return BatchSlice{index, first, last};
            }),
-           "index"_a = 0, "first"_a = 0)
+           "index"_a = 0, "first"_a = 0, "last"_a = true)
       .def_readonly("index", &BatchSlice::index)
-      .def_readonly("first", &BatchSlice::first);
+      .def_readonly("first", &BatchSlice::first)
+      .def_readonly("last", &BatchSlice::last);
   py::class_<ForwardContext>(m, "ForwardContext")
       .def(py::init([](bool train, bool save_for_backward, uint64_t random_key,
                        uint64_t forward_count, bool inverts, const BatchSlice& slice) {
@@ -102,9 +105,17 @@ void bind_interface(py::module_& m) {
           },
           "src"_a, "dst"_a, "diff_dst"_a, "diff_src"_a, "propagation"_a, "slice"_a = BatchSlice{},
           Release())
+      .def(
+          "add_up",
+          [](Layer& layer, const Tensors& src, const Tensors& dst, const Tensors& diff_dst,
+             const Propagation& propagation, const BatchSlice& slice) {
+            layer.add_up({src, dst, diff_dst, {}, propagation, slice});
+          },
+          "src"_a, "dst"_a, "diff_dst"_a, "propagation"_a, "slice"_a, Release())
       .def("rerun", &Layer::rerun, "src"_a, "dst"_a, "context"_a, Release())
       .def("invert", &Layer::invert, "dst"_a, "src"_a, "slice"_a = BatchSlice{}, Release())
       .def("gradient_terms", &Layer::gradient_terms)
+      .def("exact_slice", &Layer::exact_slice)
       .def("saved_bytes", &Layer::saved_bytes)
       .def("drop_saved", &Layer::drop_saved)
       .def_readwrite("parameters", &Layer::parameters);

@@ -60,6 +60,18 @@ void copy_values(const Tensor& from, const Tensor& to) {
   }
 }
 
+void add_values(const Tensor& other, const Tensor& to) {
+  require(other.count() == to.count(), "cannot add ", shape_string(other.shape()), " to ",
+          shape_string(to.shape()));
+  const float* x = values_of(other);
+  values_of(to);  // throws where it has none
+  float* y = to.data();
+  parallel_for(to.count(), kParallelGrain, [=](int64_t begin, int64_t end) {
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) y[i] += x[i];
+  });
+}
+
 // Root of the mean of squares, summed in double.
 double rms(const Tensor& tensor) {
   const float* x = values_of(tensor);
@@ -112,6 +124,8 @@ void bind_tensor(py::module_& m) {
       .def(
           "copy_from", [](const Tensor& to, const Tensor& from) { copy_values(from, to); },
           Release())
+      .def(
+          "add", [](const Tensor& to, const Tensor& other) { add_values(other, to); }, Release())
       .def("rms", &rms, Release())
       .def("mean_abs", &mean_abs, Release());
 

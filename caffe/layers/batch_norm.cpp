@@ -4,8 +4,6 @@
 #include <cstring>
 #include <limits>
 
-#include "caffe/layers/channels.hpp"
-
 namespace caffe {
 namespace {
 
@@ -66,6 +64,8 @@ Traits BatchNormLayer::traits() const {
   if (options_.use_global_stats) {
     traits.batch_axis = BatchAxis::Independent;
     traits.slices = true;
+  } else {
+    traits.sums_first = true;
   }
   // Of a kept bottom, whose channels differ in scale, the narrowest would set the bound.
   traits.error_factor = std::numeric_limits<float>::infinity();
@@ -134,6 +134,12 @@ const Tensor& BatchNormLayer::saved_statistics() const {
   return statistics_;
 }
 
+void BatchNormLayer::add_up(const BackwardArguments& arguments) {
+  const Tensor& diff_dst = arguments.diff_dst[0];
+  sums_.add(diff_dst.data(), arguments.dst[0].data(), channel_shape(diff_dst.shape()),
+            arguments.slice.index == 0);
+}
+
 void BatchNormLayer::backward(const BackwardArguments& arguments) {
   const Tensor& diff_src = arguments.diff_src[0];
   if (!diff_src.defined() || diff_src.count() == 0) return;
@@ -149,12 +155,15 @@ void BatchNormLayer::backward(const BackwardArguments& arguments) {
   }
   const float* y = arguments.dst[0].data();
   const float* inverse = saved_statistics().data() + shape.channels;
-  const Tensor sums = Tensor::make({2, shape.channels}, MemoryKind::Workspace);
-  float* mean_dy = sums.data();
+  if (arguments.slice.whole()) add_up(arguments);
+  const Tensor means = Tensor::make({2, shape.channels}, MemoryKind::Workspace);
+  float* mean_dy = means.data();
   float* mean_dy_y = mean_dy + shape.channels;
-  channel_sums_and_products(dy, y, shape, mean_dy, mean_dy_y);
-  const float share = 1.0f / static_cast<float>(shape.per_channel());
-  for (int64_t i = 0; i < 2 * shape.channels; ++i) mean_dy[i] *= share;
+  const float share = 1.0f / static_cast<float>(sums_.per_channel());
+  for (int64_t c = 0; c < shape.channels; ++c) {
+    mean_dy[c] = sums_.a(c) * share;
+    mean_dy_y[c] = sums_.ab(c) * share;
+  }
   for_each_value(shape, [=](int64_t c, int64_t i) {
     dx[i] = (dy[i] - mean_dy[c] - y[i] * mean_dy_y[c]) * inverse[c];
   });

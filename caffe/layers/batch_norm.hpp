@@ -10,6 +10,7 @@
 // Keeps the mean and 1 / sqrt(var + eps) of each channel between the passes.
 #pragma once
 
+#include "caffe/layers/channels.hpp"
 #include "caffe/layers/layer.hpp"
 
 namespace caffe {
@@ -29,7 +30,9 @@ class BatchNormLayer : public Layer {
   Traits traits() const override;
   void forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) override;
   void rerun(const Tensors& src, const Tensors& dst, const ForwardContext& context) override;
+  void add_up(const BackwardArguments& arguments) override;
   void backward(const BackwardArguments& arguments) override;
+  int64_t exact_slice() const override { return 0; }
   size_t saved_bytes() const override;
   void drop_saved() override { statistics_ = Tensor(); }
 
@@ -42,6 +45,7 @@ class BatchNormLayer : public Layer {
   BatchNormOptions options_;
   // Means and 1 / std [2, C], of the last forward pass in training that was asked to save.
   Tensor statistics_;
+  SlicedSums sums_;  // of dy and dy * y
 };
 
 }  // namespace caffe

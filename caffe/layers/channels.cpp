@@ -1,6 +1,7 @@
 #include "caffe/layers/channels.hpp"
 
 #include <cmath>
+#include <type_traits>
 
 namespace caffe {
 namespace {
@@ -74,10 +75,12 @@ struct Blocks {
   int64_t rows;
 };
 
-// out[c] = the double sum over rows of term(row, c).
-template <typename Term>
-void write_column_sums(int64_t rows, int64_t channels, bool accumulate, float* out,
+// out[c] = the double sum over rows of term(row, c); with `accumulate`, that and what was there. In
+// doubles the sum goes on as if the rows before had been among these.
+template <typename Out, typename Term>
+void write_column_sums(int64_t rows, int64_t channels, bool accumulate, Out* out,
                        const Term& term) {
+  constexpr bool kGoesOn = std::is_same_v<Out, double>;
   const int64_t groups = (channels + kColumns - 1) / kColumns;
   const int64_t grain = kParallelGrain / (std::max<int64_t>(rows, 1) * kColumns) + 1;
   parallel_for(groups, grain, [&](int64_t begin, int64_t end) {
@@ -85,21 +88,22 @@ void write_column_sums(int64_t rows, int64_t channels, bool accumulate, float* o
       const int64_t first = group * kColumns;
       const int64_t width = std::min(kColumns, channels - first);
       double sums[kColumns] = {};
+      if (kGoesOn && accumulate) std::copy_n(out + first, width, sums);
       for (int64_t row = 0; row < rows; ++row) {
 #pragma omp simd
         for (int64_t j = 0; j < width; ++j) sums[j] += term(row, first + j);
       }
       for (int64_t j = 0; j < width; ++j) {
-        const float before = accumulate ? out[first + j] : 0.0f;
-        out[first + j] = before + static_cast<float>(sums[j]);
+        const Out before = !kGoesOn && accumulate ? out[first + j] : Out{0};
+        out[first + j] = before + static_cast<Out>(sums[j]);
       }
     }
   });
 }
 
 // Sums over blocks of the two numbers that term(i) gives; `second` may be null.
-template <typename Term>
-void sum_channels(const ChannelShape& shape, bool accumulate, float* first, float* second,
+template <typename Out, typename Term>
+void sum_channels(const ChannelShape& shape, bool accumulate, Out* first, Out* second,
                   const Term& term) {
   const int64_t channels = shape.channels;
   if (shape.inner == 1) {
@@ -180,25 +184,27 @@ void channel_moments(const float* x, const ChannelShape& shape, float* mean, flo
 }
 
 void channel_sums(const float* a, const ChannelShape& shape, bool accumulate, float* sum) {
-  sum_channels(shape, accumulate, sum, nullptr, [=](int64_t i) { return BlockSums{a[i], 0}; });
+  sum_channels<float>(shape, accumulate, sum, nullptr, [=](int64_t i) {
+    return BlockSums{a[i], 0};
+  });
 }
 
 void channel_products(const float* a, const float* b, const ChannelShape& shape, bool accumulate,
                       float* sum_ab) {
-  sum_channels(shape, accumulate, sum_ab, nullptr, [=](int64_t i) {
+  sum_channels<float>(shape, accumulate, sum_ab, nullptr, [=](int64_t i) {
     return BlockSums{a[i] * b[i], 0};
   });
 }
 
 void channel_abs_sums(const float* a, const ChannelShape& shape, float* sum) {
-  sum_channels(shape, false, sum, nullptr, [=](int64_t i) {
+  sum_channels<float>(shape, false, sum, nullptr, [=](int64_t i) {
     return BlockSums{std::fabs(a[i]), 0};
   });
 }
 
 void channel_products_below(const float* a, const float* b, const ChannelShape& shape,
                             bool accumulate, float* sum_ab) {
-  sum_channels(shape, accumulate, sum_ab, nullptr, [=](int64_t i) {
+  sum_channels<float>(shape, accumulate, sum_ab, nullptr, [=](int64_t i) {
     const float product = a[i] * b[i];  // apart: compilers do not vectorise a choice to load
     return BlockSums{b[i] > 0 ? 0.0f : product, 0};
   });
@@ -209,6 +215,31 @@ void channel_sums_and_products(const float* a, const float* b, const ChannelShap
   sum_channels(shape, false, sum_a, sum_ab, [=](int64_t i) {
     return BlockSums{a[i], a[i] * b[i]};
   });
+}
+
+void SlicedSums::add_to(Parameter& parameter, int64_t first) const {
+  float* gradient = parameter.gradient().data();
+  for (int64_t c = 0; c < channels_; ++c) {
+    const auto sum = static_cast<float>(sums_[first + c]);
+    gradient[c] = parameter.gradient_is_zero ? sum : gradient[c] + sum;
+  }
+  parameter.gradient_is_zero = false;
+}
+
+void SlicedSums::add(const float* a, const float* b, const ChannelShape& shape, bool restart) {
+  channels_ = shape.channels;
+  per_channel_ = restart ? shape.per_channel() : per_channel_ + shape.per_channel();
+  sums_.resize(static_cast<size_t>(2 * channels_));
+  double* const sum_a = sums_.data();
+  if (b == nullptr) {
+    sum_channels<double>(shape, !restart, sum_a, nullptr, [=](int64_t i) {
+      return BlockSums{a[i], 0};
+    });
+  } else {
+    sum_channels(shape, !restart, sum_a, sum_a + channels_, [=](int64_t i) {
+      return BlockSums{a[i], a[i] * b[i]};
+    });
+  }
 }
 
 }  // namespace caffe

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "caffe/core/parallel.hpp"
 #include "caffe/core/tensor.hpp"
@@ -40,6 +41,30 @@ void channel_products_below(const float* a, const float* b, const ChannelShape& 
 // channel_sums() and channel_products() in one pass over the memory.
 void channel_sums_and_products(const float* a, const float* b, const ChannelShape& shape,
                                float* sum_a, float* sum_ab);
+
+// Sums of a, and of a * b, for each channel of a batch that comes in slices. They are held in double,
+// so that the slices leave no trace in them.
+class SlicedSums {
+ public:
+  // Adds a slice; with `restart`, after letting go of what there is. `b` may be null.
+  void add(const float* a, const float* b, const ChannelShape& shape, bool restart);
+  void clear() { sums_ = {}; }
+
+  // Adds the sums of a, or of a * b, to the gradient of a parameter.
+  void add_a_to(Parameter& parameter) const { add_to(parameter, 0); }
+  void add_ab_to(Parameter& parameter) const { add_to(parameter, channels_); }
+
+  int64_t per_channel() const { return per_channel_; }  // values added up for each channel
+  float a(int64_t channel) const { return static_cast<float>(sums_[channel]); }
+  float ab(int64_t channel) const { return static_cast<float>(sums_[channels_ + channel]); }
+
+ private:
+  void add_to(Parameter& parameter, int64_t first) const;
+
+  int64_t channels_ = 0;
+  int64_t per_channel_ = 0;
+  std::vector<double> sums_;  // of a for all channels, then of a * b
+};
 
 // Calls body(channel, index) for every value. Values must not depend on each other.
 template <typename Body>

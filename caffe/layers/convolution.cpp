@@ -25,11 +25,14 @@ void fit_weights(const Shape& weights, int64_t outputs, bool bias, const Shape& 
           shape_string(bottom), ") needs ", shape_string(weights));
 }
 
-void add_bias_gradient(const Tensor& diff_dst, Parameter& bias) {
-  const Tensor& sum = bias.gradient();
-  channel_sums(diff_dst.data(), ChannelShape::of(diff_dst.shape(), 1, 1), !bias.gradient_is_zero,
-               sum.data());
-  bias.gradient_is_zero = false;
+void add_bias_gradient(const Layer::BackwardArguments& arguments, SlicedSums& sums,
+                       Parameter& bias) {
+  bool starts = arguments.slice.index == 0;
+  for (const Tensor& diff_dst : arguments.diff_dst) {
+    sums.add(diff_dst.data(), nullptr, ChannelShape::of(diff_dst.shape(), 1, 1), starts);
+    starts = false;
+  }
+  if (arguments.slice.last) sums.add_a_to(bias);
 }
 
 Needs weights_needs(Needs needs, const Propagation& propagation) {
@@ -64,6 +67,10 @@ int64_t ConvolutionLayer::gradient_terms() const {
   return dst[0] * shape_count(dst, 2, dst.size());
 }
 
+int64_t ConvolutionLayer::exact_slice() const {
+  return maps_.part_of(maps_.geometry().src[0]);
+}
+
 void ConvolutionLayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext&) {
   maps_.apply(src, parameters[0]->data, options_.bias ? parameters[1]->data : Tensor(), dst);
 }
@@ -72,9 +79,9 @@ void ConvolutionLayer::backward(const BackwardArguments& arguments) {
   const std::vector<bool>& learns = arguments.propagation.parameters;
   const int64_t batch = arguments.diff_dst[0].dim(0);
   const int64_t part = maps_.part_of(batch);
+  if (options_.bias && learns[1]) add_bias_gradient(arguments, bias_sums_, *parameters[1]);
   ScratchMemory weights;
   for (size_t i = 0; i < arguments.diff_dst.size(); ++i) {
-    if (options_.bias && learns[1]) add_bias_gradient(arguments.diff_dst[i], *parameters[1]);
     for (int64_t n = 0; n < batch; n += part) {
       ConvolutionMaps::Dst diff_dst(arguments.diff_dst[i].slice(n, n + part));
       // The weights' gradient first: it needs src, whose copy is gone when the other starts.

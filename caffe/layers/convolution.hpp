@@ -9,6 +9,7 @@
 // Backward reads: x, where the weights learn.
 #pragma once
 
+#include "caffe/layers/channels.hpp"
 #include "caffe/layers/convolution_maps.hpp"
 #include "caffe/layers/layer.hpp"
 
@@ -24,9 +25,11 @@ class ConvolutionLayer : public Layer {
   void forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) override;
   void backward(const BackwardArguments& arguments) override;
   int64_t gradient_terms() const override;
+  int64_t exact_slice() const override;
 
  private:
   ConvolutionOptions options_;
+  SlicedSums bias_sums_;
   ConvolutionMaps maps_;
 };
 
@@ -38,8 +41,9 @@ void check_one_shape(const std::vector<Shape>& bottoms);
 // not fit. `bottom` is for the message.
 void fit_weights(const Shape& weights, int64_t outputs, bool bias, const Shape& bottom,
                  std::vector<std::shared_ptr<Parameter>>& parameters);
-// db += the sums of diff_dst over all but axis 1.
-void add_bias_gradient(const Tensor& diff_dst, Parameter& bias);
+// db += the sums of all diff_dst over all but axis 1, of all slices once the last one comes.
+void add_bias_gradient(const Layer::BackwardArguments& arguments, SlicedSums& sums,
+                       Parameter& bias);
 // Every bottom within a bound by the formula, where the weights learn.
 Needs weights_needs(Needs nothing, const Propagation& propagation);
 

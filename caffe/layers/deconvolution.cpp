@@ -30,6 +30,10 @@ int64_t DeconvolutionLayer::gradient_terms() const {
   return bottom[0] * shape_count(bottom, 2, bottom.size());
 }
 
+int64_t DeconvolutionLayer::exact_slice() const {
+  return maps_.part_of(maps_.geometry().src[0]);
+}
+
 void DeconvolutionLayer::forward(const Tensors& src, const Tensors& dst, const ForwardContext&) {
   const int64_t batch = src[0].dim(0);
   const int64_t part = maps_.part_of(batch);
@@ -51,9 +55,9 @@ void DeconvolutionLayer::backward(const BackwardArguments& arguments) {
   const std::vector<bool>& learns = arguments.propagation.parameters;
   const int64_t batch = arguments.diff_dst[0].dim(0);
   const int64_t part = maps_.part_of(batch);
+  if (options_.bias && learns[1]) add_bias_gradient(arguments, bias_sums_, *parameters[1]);
   for (size_t i = 0; i < arguments.diff_dst.size(); ++i) {
     const Tensor& diff_dst = arguments.diff_dst[i];
-    if (options_.bias && learns[1]) add_bias_gradient(diff_dst, *parameters[1]);
     for (int64_t n = 0; n < batch && learns[0]; n += part) {
       ConvolutionMaps::Dst x(arguments.src[i].slice(n, n + part));
       maps_.add_weights_gradient(diff_dst.slice(n, n + part), x, *parameters[0]);

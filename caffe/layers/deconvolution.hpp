@@ -10,6 +10,7 @@
 // Backward reads: x, where the weights learn.
 #pragma once
 
+#include "caffe/layers/channels.hpp"
 #include "caffe/layers/convolution_maps.hpp"
 #include "caffe/layers/layer.hpp"
 
@@ -25,9 +26,11 @@ class DeconvolutionLayer : public Layer {
   void forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) override;
   void backward(const BackwardArguments& arguments) override;
   int64_t gradient_terms() const override;
+  int64_t exact_slice() const override;
 
  private:
   ConvolutionOptions options_;
+  SlicedSums bias_sums_;
   ConvolutionMaps maps_;  // of the convolution from tops to bottoms
 };
 

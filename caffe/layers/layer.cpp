@@ -32,6 +32,10 @@ void Layer::invert(const Tensor&, const Tensor&, const BatchSlice&) {
   throw Error("a layer without an inverse was asked for it");
 }
 
+void Layer::add_up(const BackwardArguments&) {
+  throw Error("a layer that needs no sums was asked for them");
+}
+
 void check_count(const char* what, size_t count, size_t least, size_t most) {
   if (least == most) {
     require(count == least, "has ", count, " ", what, ", needs ", least);

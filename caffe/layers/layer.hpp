@@ -63,7 +63,9 @@ struct Traits {
   bool backward_in_place = false;  // diff_src 0 may be written over diff_dst 0
   bool alias = false;              // tops are bottom 0's buffer under another shape
   BatchAxis batch_axis = BatchAxis::Coupled;
-  bool slices = false;  // takes slices of the batch without reshape(); only where Independent
+  bool slices = false;      // takes slices of the batch without reshape(); only where Independent
+  bool any_slices = false;  // what it kept of the batch, or of slices, serves any other slices too
+  bool sums_first = false;  // backward takes slices once all of them went through add_up()
   size_t differentiable_bottoms = SIZE_MAX;  // bottoms from this index on (labels) take no gradient
   float error_factor =
       1;  // errors of e in the bottoms are one of at most error_factor * e in a top
@@ -75,6 +77,9 @@ struct Traits {
 struct BatchSlice {
   size_t index = 0;   // what the layer keeps for backward is told apart by it
   int64_t first = 0;  // sample of the batch
+  bool last = true;   // no slices follow
+
+  bool whole() const { return index == 0 && last; }
 };
 
 struct ForwardContext {
@@ -117,10 +122,16 @@ class Layer {
   };
   // Also adds to the gradient of each parameter that learns.
   virtual void backward(const BackwardArguments& arguments) = 0;
+  // With sums_first: takes note of a slice, from the first to the last, before any goes backward.
+  // diff_src is not defined.
+  virtual void add_up(const BackwardArguments& arguments);
 
   // Products summed in one parameter gradient (samples times output positions), for the error model;
   // 0 for a layer whose parameter gradients are no such sums. Valid after reshape().
   virtual int64_t gradient_terms() const { return 0; }
+  // Samples of the slices in which backward gives the bits that it gives on the whole batch; 0: any
+  // will do. By default only the whole does where parameters' gradients are sums over the batch.
+  virtual int64_t exact_slice() const { return parameters.empty() ? 0 : INT64_MAX; }
   // Bytes this layer keeps of its own between forward and backward.
   virtual size_t saved_bytes() const { return 0; }
   // Lets go of them: after backward, or when there will be none.

@@ -37,6 +37,7 @@ Traits PoolingLayer::traits() const {
   traits.cheap = !options_.mask_top;
   traits.batch_axis = BatchAxis::Independent;
   traits.slices = true;
+  traits.any_slices = true;
   if (options_.method == PoolMethod::Max) {
     traits.keeps_sign = true;
     traits.inverse = Inverse::Selected;
@@ -70,7 +71,7 @@ void PoolingLayer::take(const Tensors& src, const Tensors& dst, const ForwardCon
   const int64_t planes = src[0].dim(0) * src[0].dim(1);
   const int64_t earlier = context.slice.first * src[0].dim(1);  // planes of the batch
   const bool save = context.save_for_backward;
-  uint8_t* const index = save ? index_.make(planes, context.slice) : nullptr;
+  uint8_t* const index = save ? index_.make(earlier, planes) : nullptr;
   const float* x = src[0].data();
   float* y = dst[0].data();
   float* mask = options_.mask_top ? dst[1].data() : nullptr;
@@ -124,7 +125,7 @@ void PoolingLayer::give_back(const Tensor& diff_dst, const Tensor& diff_src,
                              const BatchSlice& slice) {
   const float* dy = diff_dst.data();
   float* dx = diff_src.data();
-  index_.for_each_plane(diff_src.dim(0) * diff_src.dim(1), slice,
+  index_.for_each_plane(slice.first * diff_src.dim(1), diff_src.dim(0) * diff_src.dim(1),
                         [&](int64_t i, const int32_t* codes) {
                           max_pool_backward(plane_, dy + i * plane_.out_size(), codes,
                                             offsets_.data(), dx + i * plane_.size());
@@ -139,7 +140,7 @@ void PoolingLayer::rerun(const Tensors& src, const Tensors& dst, const ForwardCo
   }
   const float* x = src[0].data();
   float* y = dst[0].data();
-  index_.for_each_plane(src[0].dim(0) * src[0].dim(1), context.slice,
+  index_.for_each_plane(context.slice.first * src[0].dim(1), src[0].dim(0) * src[0].dim(1),
                         [&](int64_t i, const int32_t* codes) {
                           max_pool_gather(plane_, x + i * plane_.size(), codes, offsets_.data(),
                                           y + i * plane_.out_size());

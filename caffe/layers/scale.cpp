@@ -4,6 +4,14 @@
 #include <limits>
 
 namespace caffe {
+namespace {
+
+// Where a slice of x begins among the values of a channel.
+int64_t first_of_channel(const Tensor& x, const ChannelShape& shape, const BatchSlice& slice) {
+  return x.count() == 0 || x.axes() == 0 ? 0 : slice.first * (shape.per_channel() / x.dim(0));
+}
+
+}  // namespace
 
 std::vector<Shape> ScaleLayer::reshape(const std::vector<Shape>& bottoms) {
   check_count("bottoms", bottoms.size(), 1, 2);
@@ -41,6 +49,7 @@ Traits ScaleLayer::traits() const {
       own_factors() ? !axes_.along_batch() : axes_.along_batch() && !options_.bias_term;
   traits.batch_axis = sliceable ? BatchAxis::Independent : BatchAxis::Coupled;
   traits.slices = traits.batch_axis == BatchAxis::Independent;
+  traits.any_slices = true;
   traits.error_factor = std::numeric_limits<float>::infinity();
   if (own_factors() && !parameters.empty()) {
     const Tensor& factors = parameters[0]->data;
@@ -60,7 +69,9 @@ void ScaleLayer::forward(const Tensors& src, const Tensors& dst, const ForwardCo
   float* y = dst[0].data();
   const ChannelShape shape = axes_.channels(src[0].shape());
   if (context.slice.index == 0) weak_.clear();
-  if (context.inverts) weak_[context.slice].keep(x, s, shape);
+  if (context.inverts) {
+    weak_[context.slice].keep(x, s, shape, first_of_channel(src[0], shape, context.slice));
+  }
   if (options_.bias_term) {
     const float* b = parameters[bias_index()]->data.data();
     for_each_value(shape, [=](int64_t c, int64_t i) { y[i] = x[i] * s[c] + b[c]; });
@@ -80,7 +91,9 @@ void ScaleLayer::invert(const Tensor& dst, const Tensor& src, const BatchSlice& 
   } else {
     for_each_value(shape, [=](int64_t c, int64_t i) { x[i] = y[i] / s[c]; });
   }
-  weak_[slice].restore(x, shape);
+  for (const WeakChannels& weak : weak_.all()) {
+    weak.restore(x, shape, first_of_channel(src, shape, slice));
+  }
 }
 
 size_t ScaleLayer::saved_bytes() const {
@@ -94,18 +107,14 @@ void ScaleLayer::backward(const BackwardArguments& arguments) {
   const float* dy = arguments.diff_dst[0].data();
   const ChannelShape shape = axes_.channels(arguments.diff_dst[0].shape());
   // Sums first: dx may be written over dy.
-  if (own_factors() && propagation.parameters[0]) {
-    Parameter& factors = *parameters[0];
-    float* ds = factors.gradient().data();
-    channel_products(dy, arguments.src[0].data(), shape, !factors.gradient_is_zero, ds);
-    factors.gradient_is_zero = false;
+  const bool factors_learn = own_factors() && propagation.parameters[0];
+  const bool bias_learns = options_.bias_term && propagation.parameters[bias_index()];
+  if (factors_learn || bias_learns) {
+    const float* x = factors_learn ? arguments.src[0].data() : nullptr;
+    sums_.add(dy, x, shape, arguments.slice.index == 0);
   }
-  if (options_.bias_term && propagation.parameters[bias_index()]) {
-    Parameter& bias = *parameters[bias_index()];
-    float* db = bias.gradient().data();
-    channel_sums(dy, shape, !bias.gradient_is_zero, db);
-    bias.gradient_is_zero = false;
-  }
+  if (factors_learn && arguments.slice.last) sums_.add_ab_to(*parameters[0]);
+  if (bias_learns && arguments.slice.last) sums_.add_a_to(*parameters[bias_index()]);
   if (!own_factors() && arguments.diff_src[1].defined()) {
     channel_products(dy, arguments.src[0].data(), shape, false, arguments.diff_src[1].data());
   }

@@ -29,6 +29,7 @@ class ScaleLayer : public Layer {
   void forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) override;
   void invert(const Tensor& dst, const Tensor& src, const BatchSlice& slice) override;
   void backward(const BackwardArguments& arguments) override;
+  int64_t exact_slice() const override { return 0; }
   size_t saved_bytes() const override;
   void drop_saved() override { weak_.clear(); }
 
@@ -40,6 +41,7 @@ class ScaleLayer : public Layer {
   size_t bottoms_ = 1;  // these two are set by reshape()
   BroadcastAxes axes_;
   PerSlice<WeakChannels> weak_;
+  SlicedSums sums_;  // of dy and dy * x
 };
 
 }  // namespace caffe

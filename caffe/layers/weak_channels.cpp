@@ -9,12 +9,15 @@ namespace {
 constexpr float kWeak = 0.25f;  // of the typical factor
 constexpr float kSteps = 255;
 
-// Calls body(index of the value, index within the channel) for the values of a channel.
+// Calls body(index of the value, index within the channel) for values [begin, end) of a channel.
 template <typename Body>
-void for_each_of_channel(const ChannelShape& shape, int64_t channel, const Body& body) {
-  for (int64_t n = 0; n < shape.outer; ++n) {
-    const int64_t first = (n * shape.channels + channel) * shape.inner;
-    for (int64_t i = 0; i < shape.inner; ++i) body(first + i, n * shape.inner + i);
+void for_each_of_channel(const ChannelShape& shape, int64_t channel, int64_t begin, int64_t end,
+                         const Body& body) {
+  for (int64_t at = begin; at < end;) {
+    const int64_t n = at / shape.inner;
+    const int64_t plane = ((n * shape.channels + channel) - n) * shape.inner;
+    const int64_t stop = std::min(end, (n + 1) * shape.inner);
+    for (; at < stop; ++at) body(plane + at, at);
   }
 }
 
@@ -27,7 +30,7 @@ float typical_factor(const float* s, int64_t count) {
   return std::isfinite(typical) && typical > 0 ? typical : 1.0f;
 }
 
-void WeakChannels::keep(const float* x, const float* s, const ChannelShape& shape) {
+void WeakChannels::keep(const float* x, const float* s, const ChannelShape& shape, int64_t first) {
   const float least = kWeak * typical_factor(s, shape.channels);
   channels_.clear();
   codes_.reset();
@@ -36,6 +39,8 @@ void WeakChannels::keep(const float* x, const float* s, const ChannelShape& shap
   }
   if (channels_.empty()) return;
   const int64_t values = shape.per_channel();
+  first_ = first;
+  values_ = values;
   codes_ = Arena::instance().allocate(channels_.size() * static_cast<size_t>(values),
                                       MemoryKind::StoredActivations);
   auto* codes = reinterpret_cast<uint8_t*>(codes_->data());
@@ -44,7 +49,7 @@ void WeakChannels::keep(const float* x, const float* s, const ChannelShape& shap
   parallel_for(count, kParallelGrain / std::max<int64_t>(values, 1) + 1, [&](int64_t a, int64_t b) {
     for (int64_t k = a; k < b; ++k) {
       float low = std::numeric_limits<float>::infinity(), high = -low;
-      for_each_of_channel(shape, channels[k].index, [&](int64_t i, int64_t) {
+      for_each_of_channel(shape, channels[k].index, 0, values, [&](int64_t i, int64_t) {
         low = std::min(low, x[i]);
         high = std::max(high, x[i]);
       });
@@ -52,7 +57,7 @@ void WeakChannels::keep(const float* x, const float* s, const ChannelShape& shap
       channels[k].least = low;
       channels[k].step = step;
       uint8_t* to = codes + k * values;
-      for_each_of_channel(shape, channels[k].index, [&](int64_t i, int64_t at) {
+      for_each_of_channel(shape, channels[k].index, 0, values, [&](int64_t i, int64_t at) {
         const float code = (x[i] - low) / step + 0.5f;
         to[at] = code > 0 && code < kSteps + 1 ? static_cast<uint8_t>(code) : 0;  // 0 for NaN too
       });
@@ -60,17 +65,20 @@ void WeakChannels::keep(const float* x, const float* s, const ChannelShape& shap
   });
 }
 
-void WeakChannels::restore(float* x, const ChannelShape& shape) const {
-  if (channels_.empty()) return;
-  const int64_t values = shape.per_channel();
+void WeakChannels::restore(float* x, const ChannelShape& shape, int64_t first) const {
+  // Those of both, counted from the slice's first.
+  const int64_t begin = std::max<int64_t>(first_ - first, 0);
+  const int64_t end = std::min(first_ + values_ - first, shape.per_channel());
+  if (channels_.empty() || begin >= end) return;
   const auto* codes = reinterpret_cast<const uint8_t*>(codes_->data());
   const Channel* const channels = channels_.data();
   const auto count = static_cast<int64_t>(channels_.size());
-  parallel_for(count, kParallelGrain / std::max<int64_t>(values, 1) + 1, [&](int64_t a, int64_t b) {
+  const int64_t grain = kParallelGrain / (end - begin) + 1;
+  parallel_for(count, grain, [&](int64_t a, int64_t b) {
     for (int64_t k = a; k < b; ++k) {
       const Channel channel = channels[k];
-      const uint8_t* from = codes + k * values;
-      for_each_of_channel(shape, channel.index, [&](int64_t i, int64_t at) {
+      const uint8_t* from = codes + k * values_ + (first - first_);
+      for_each_of_channel(shape, channel.index, begin, end, [&](int64_t i, int64_t at) {
         x[i] = channel.least + static_cast<float>(from[at]) * channel.step;
       });
     }

@@ -18,9 +18,10 @@ float typical_factor(const float* s, int64_t count);
 
 class WeakChannels {
  public:
-  void keep(const float* x, const float* s, const ChannelShape& shape);
-  // Writes x of the weak channels.
-  void restore(float* x, const ChannelShape& shape) const;
+  // `first`: where this slice of x begins among the values of a channel.
+  void keep(const float* x, const float* s, const ChannelShape& shape, int64_t first);
+  // Writes what is kept of a slice's weak channels.
+  void restore(float* x, const ChannelShape& shape, int64_t first) const;
   size_t bytes() const { return codes_ ? codes_->bytes() : 0; }
 
  private:
@@ -29,7 +30,9 @@ class WeakChannels {
     float least, step;
   };
   std::vector<Channel> channels_;
-  std::shared_ptr<Block> codes_;  // shape.per_channel() bytes a channel
+  int64_t first_ = 0;
+  int64_t values_ = 0;            // of a channel
+  std::shared_ptr<Block> codes_;  // a byte a value
 };
 
 }  // namespace caffe

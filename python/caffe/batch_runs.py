@@ -1,11 +1,24 @@
-"""Runs of layers: those that go through the batch slice by slice together, and the others alone."""
+"""Runs of layers: those that go through the batch slice by slice together, and the others alone.
+
+Forward goes in slices where the user or a memory limit asks for it, and backward then goes the
+same way. Other layers go back in slices where what they read is large: it is restored slice by
+slice, and gradients are written in place, so that no second buffer of its size is in memory.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import cast
 
+from caffe._core.layers import Layer
 from caffe.buffers import Buffers
-from caffe.runtime import RuntimeLayer
+from caffe.gradients import Gradients
+from caffe.kept_values import KeptValues
+from caffe.runtime import BatchPart, RuntimeLayer, parts_of
+
+#: Kept values larger than this are restored in slices of about this size, in bytes.
+_SLICE_BYTES = 8 * 2**20
 
 
 def forward_run(
@@ -60,13 +73,86 @@ def _batch_to_slice(layer: RuntimeLayer, buffers: Buffers, slice_size: int) -> i
     return batch if not batches and batch > slice_size else 0
 
 
-def backward_runs(layers: Sequence[RuntimeLayer], start: int, end: int) -> list[tuple[int, int]]:
-    """Cut layers start..end (inclusive) into runs (first, last) of equal slices in forward."""
-    runs: list[tuple[int, int]] = []
-    for index in range(start, end + 1):
-        parts = layers[index].parts
-        if runs and parts and layers[runs[-1][1]].parts == parts:
-            runs[-1] = (runs[-1][0], index)
-        else:
-            runs.append((index, index))
-    return runs
+@dataclass
+class BackwardRun:
+    """Layers first..last, whose backward goes through the batch together."""
+
+    first: int
+    last: int
+    parts: list[BatchPart] = field(default_factory=list)  # none: the batch as a whole
+    slices_gradients: bool = False  # gradients within the run are of a slice, too
+
+
+class BackwardRuns:
+    """Finds the runs of a backward pass, one after the other as it gets there."""
+
+    def __init__(
+        self,
+        layers: Sequence[RuntimeLayer],
+        buffers: Buffers,
+        kept: KeptValues,
+        gradients: Gradients,
+    ) -> None:
+        """Take note of what decides: what is in memory, and what was kept."""
+        self._layers = layers
+        self._buffers = buffers
+        self._kept = kept
+        self._gradients = gradients
+
+    def enter(self, last: int, lowest: int) -> BackwardRun:
+        """Return the run that backward enters at layer `last`; it ends at `lowest` or before."""
+        parts = self._layers[last].parts
+        if parts:
+            first = last
+            while first > lowest and self._layers[first - 1].parts == parts:
+                first -= 1
+            return BackwardRun(first, last, parts, slices_gradients=True)
+        samples = self._samples(last)
+        if not samples:
+            return BackwardRun(last, last)
+        first = last
+        while first > lowest and self._writes_in_place(first) and self._writes_in_place(first - 1):
+            follows = self._layers[first].node.bottoms[0].producer == first - 1
+            # Behind one that needs sums the others would have to go back twice.
+            below = 0 if self._layers[first].facts.traits.sums_first else self._samples(first - 1)
+            if not follows or not below:
+                break
+            first, samples = first - 1, min(samples, below)
+        return BackwardRun(first, last, parts_of(self._batch(last), samples))
+
+    def _batch(self, index: int) -> int:
+        shape = self._buffers.slots[self._layers[index].node.tops[0].index].shape
+        return shape[0] if shape else 0
+
+    def _writes_in_place(self, index: int) -> bool:
+        return self._buffers.plan.backward[index].in_place
+
+    def _samples(self, index: int) -> int:
+        """Return how many samples at a time a layer that ran on the whole batch goes back with.
+
+        0: the whole batch; slices would not give the same bits, or save nothing.
+        """
+        layer = self._layers[index]
+        if not _goes_back_in_slices(layer) or self._buffers.plan.retains_all:
+            return 0
+        batch = self._batch(index)
+        roots = self._kept.read_roots(layer)
+        if not all(self._kept.comes_in_parts(root, batch) for root in roots):
+            return 0
+        size = max((self._kept.bytes_on_the_way(root) for root in roots), default=0)
+        if self._gradients.saves_a_buffer(layer):
+            size = max(size, 4 * self._buffers.slots[layer.node.bottoms[0].index].count)
+        exact = cast(Layer, layer.layer).exact_slice()
+        samples = exact or max(1, batch * _SLICE_BYTES // max(size, 1))
+        return samples if size > _SLICE_BYTES and samples < batch else 0
+
+
+def _goes_back_in_slices(layer: RuntimeLayer) -> bool:
+    """Whether a layer that ran on the whole batch has a backward pass that takes slices."""
+    node, traits = layer.node, layer.facts.traits
+    if not layer.facts.runs_backward or layer.parts or traits.alias:
+        return False
+    if len(node.bottoms) != 1 or len(node.tops) != 1:
+        return False
+    kept_whole = layer.layer.saved_bytes() > 0 and not traits.any_slices
+    return traits.sums_first or (traits.slices and not kept_whole)

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from caffe._core import MemoryKind, Tensor, sz
-from caffe._core.layers import ForwardContext, Needs, Propagation, Traits
+from caffe._core.layers import ForwardContext, Layer, Needs, Propagation, Traits
 from caffe._core.store import Form, StoredActivation
 from caffe.buffers import Buffers
 from caffe.executor import Executor
@@ -88,6 +88,9 @@ class HollowTensor:
         """Do nothing."""
 
     def copy_from(self, other: HollowTensor) -> None:
+        """Do nothing."""
+
+    def add(self, other: HollowTensor) -> None:
         """Do nothing."""
 
     def numpy(self) -> np.ndarray[Any, Any]:
@@ -185,6 +188,16 @@ class _DryLayer:
             if size:
                 self._own.append(_Block(self._meter, size))
 
+    def add_up(
+        self,
+        src: Sequence[Tensor],
+        dst: Sequence[Tensor],
+        diff_dst: Sequence[Tensor],
+        propagation: Propagation,
+        part: object,
+    ) -> None:
+        pass
+
     def rerun(self, src: Sequence[Tensor], dst: Sequence[Tensor], context: ForwardContext) -> None:
         pass
 
@@ -204,6 +217,9 @@ class _DryLayer:
 
     def gradient_terms(self) -> int:
         return self._layer.gradient_terms()
+
+    def exact_slice(self) -> int:
+        return cast(Layer, self._layer).exact_slice()
 
     def saved_bytes(self) -> int:
         return sum(block.size for block in self._own)

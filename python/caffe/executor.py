@@ -7,15 +7,17 @@ error_bound.py's; what is kept how is memory_plan.py's choice and kept_values.py
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from caffe._core import Error, Tensor, memory
-from caffe._core.layers import BatchSlice, ForwardContext, Layer, Quality
-from caffe.batch_runs import backward_runs, forward_run
+from caffe._core.layers import BatchSlice, ForwardContext, Layer
+from caffe.batch_runs import BackwardRun, BackwardRuns, forward_run
 from caffe.buffers import Buffers
 from caffe.debug_info import DebugInfo
+from caffe.gradients import Gradients
 from caffe.graph import Graph, Value
 from caffe.kept_values import KeptValues
 from caffe.layer_errors import LayerErrors
@@ -30,14 +32,8 @@ from caffe.runtime import (
     Slot,
     StoredReport,
     check_shape,
-    count_of,
     parts_of,
 )
-
-_NOTHING = Tensor()
-
-#: A kept input of a convolution larger than this is restored in slices of about this size, bytes.
-_SLICE_BYTES = 16 * 2**20
 
 
 class Executor:
@@ -63,6 +59,7 @@ class Executor:
         self.bounds = bounds
         self.buffers = buffers or Buffers(graph)
         self.kept = kept or KeptValues(self.buffers, layers, bounds, seed)
+        self.gradients = Gradients(self.buffers)
         self.slice_size = 0  # samples of a slice; 0: the whole batch at once
         self.forward_count = 0  # training passes, which number the random draws
         self.hooks = Hooks()
@@ -168,6 +165,7 @@ class Executor:
         if self.train and self.saves:
             self.forward_count += 1
         self.reports.clear()
+        self.gradients.clear()
         self._went_back.clear()
         self.own_bytes = 0
         times: list[float] = []
@@ -329,66 +327,73 @@ class Executor:
         Returns (layer, milliseconds) of each.
         """
         times: list[tuple[int, float]] = []
-        for first, last in reversed(backward_runs(self.layers, end, start)):
-            parts = self.layers[last].parts
-            for index in range(last, first - 1, -1):
+        runs = BackwardRuns(self.layers, self.buffers, self.kept, self.gradients)
+        index = start
+        while index >= end:
+            run = runs.enter(index, end)
+            indices = range(run.last, run.first - 1, -1)
+            for index in indices:
                 for hook in self.hooks.before_backward:
                     hook(index)
-            took = self._backward_run(first, last, parts)
+            took = self._backward_run(run)
             times += [
-                (index, took[index])
-                for index in range(last, first - 1, -1)
-                if self.layers[index].facts.runs_backward
+                (index, took[index]) for index in indices if self.layers[index].facts.runs_backward
             ]
-            for index in range(last, first - 1, -1):
+            for index in indices:
                 for hook in self.hooks.after_backward:
                     hook(index)
+            index = run.first - 1
         return times
 
-    def _backward_run(self, first: int, last: int, parts: Sequence[BatchPart]) -> dict[int, float]:
-        took = dict.fromkeys(range(first, last + 1), 0.0)
-        layer = self.layers[first]
-        if not parts and first == last and layer.facts.runs_backward:
-            parts = self._input_parts(layer)
-        turns: Sequence[BatchPart | None] = parts or [None]
+    def _backward_run(self, run: BackwardRun) -> dict[int, float]:
+        """Run the layers of a run for one slice after the other; milliseconds by layer."""
+        took = dict.fromkeys(range(run.first, run.last + 1), 0.0)
+        turns: Sequence[BatchPart | None] = run.parts or [None]
+        first = self.layers[run.first]
+        sums = bool(run.parts) and first.facts.traits.sums_first
         for part in turns:
-            self.buffers.part = part
-            try:
-                for index in range(last, first - 1, -1):
+            with self._working_on(part, run):
+                for index in range(run.last, run.first - 1, -1):
                     layer = self.layers[index]
                     if not layer.facts.runs_backward:
                         continue
                     self.set_scope(layer.node.name)
                     with LayerErrors(layer.node):
-                        took[index] += self._run_backward(layer, first)
-                if part is not None:
-                    self._drop_parts(first, last)
-            finally:
-                self.buffers.part = None
+                        if sums and index == run.first:
+                            took[index] += self._add_up(layer)
+                        else:
+                            lowest = run.first if run.slices_gradients else None
+                            took[index] += self._run_backward(layer, lowest)
+        for part in run.parts if sums else []:
+            with self._working_on(part, run), LayerErrors(first.node):
+                took[run.first] += self._run_backward(first, None)
         return took
 
-    def _input_parts(self, layer: RuntimeLayer) -> list[BatchPart]:
-        """Slices in which a layer that keeps nothing itself has its large input restored; or none.
+    @contextlib.contextmanager
+    def _working_on(self, part: BatchPart | None, run: BackwardRun) -> Iterator[None]:
+        """Work on a slice of the batch; what is of it alone is let go of afterwards."""
+        self.buffers.part = part
+        try:
+            yield
+            if part is not None:
+                self._drop_parts(run.first, run.last)
+        finally:
+            self.buffers.part = None
 
-        Then the whole of it is never in memory beside the gradients.
-        """
-        node, facts = layer.node, layer.facts
-        if not facts.traits.slices or self.plan.retains_all or len(node.bottoms) != 1:
-            return []
-        if facts.needs.bottoms[0].quality not in (Quality.BOUNDED, Quality.BOUNDED_SIGN):
-            return []
-        if facts.needs.tops[0].quality != Quality.NOTHING or layer.layer.gradient_terms() == 0:
-            return []
-        slot = self.slots[node.bottoms[0].index]
-        size = 4 * slot.count
-        batch, root = slot.shape[0], self.buffers.root(node.bottoms[0])
-        if size <= _SLICE_BYTES or not self.kept.comes_in_parts(root, batch):
-            return []
-        samples = max(1, batch * _SLICE_BYTES // size)
-        return parts_of(batch, samples)
+    def _add_up(self, layer: RuntimeLayer) -> float:
+        """Let a layer that needs sums over the batch take note of a slice."""
+        node, needs, part = layer.node, layer.facts.needs, self.buffers.part
+        assert part is not None
+        src = self.kept.read(node.index, node.bottoms, needs.bottoms)
+        dst = self.kept.read(node.index, node.tops, needs.tops)
+        diff_dst = self.gradients.of_tops(layer)
+        began = time.perf_counter()
+        core = cast(Layer, layer.layer)  # no other needs sums
+        core.add_up(src, dst, diff_dst, layer.propagation, part.core)
+        return (time.perf_counter() - began) * 1e3
 
-    def _run_backward(self, layer: RuntimeLayer, first: int) -> float:
-        """Run one layer's backward on what is being worked on; `first`: lowest layer of the run."""
+    def _run_backward(self, layer: RuntimeLayer, lowest: int | None) -> float:
+        """Run one layer's backward on what is being worked on; `lowest` as for Gradients."""
         node, facts, buffers = layer.node, layer.facts, self.buffers
         index, part = node.index, buffers.part
         if part is None or part.is_first:
@@ -397,14 +402,14 @@ class Executor:
             self._went_back.add(index)
         src = self.kept.read(index, node.bottoms, facts.needs.bottoms)
         dst = self.kept.read(index, node.tops, facts.needs.tops)
-        diff_dst = [self._top_diff(value) for value in node.tops]
+        diff_dst = self.gradients.of_tops(layer)
         if self.bounds is not None and diff_dst and self.bounds.wants_gradient(index):
             terms = layer.layer.gradient_terms()
             shape = self.slots[node.tops[0].index].shape
             self.bounds.saw_gradient(index, diff_dst[0], terms, shape[0] if shape else 1)
-        diff_src = self._bottom_diffs(layer, diff_dst, first)
+        diff_src = self.gradients.for_bottoms(layer, lowest)
         began = time.perf_counter()
-        if facts.traits.alias and len(node.tops) == 1:
+        if facts.traits.alias and len(diff_dst) == 1:
             _pass_on(diff_dst[0], diff_src[0])
         else:
             with LayerErrors(node, users_code=True):
@@ -415,6 +420,7 @@ class Executor:
                     cast(Layer, layer.layer).backward(
                         *arguments, part.core
                     )  # no other takes slices
+        self.gradients.settle()
         took = time.perf_counter() - began
         if self.debug:
             self.debug.backward(layer, diff_src)
@@ -423,57 +429,10 @@ class Executor:
             self._release_after_backward(layer)
         return took * 1e3
 
-    def _top_diff(self, value: Value) -> Tensor:
-        if self.slots[value.index].diff is None:  # no reader passed a gradient on
-            self.buffers.zero_diff(value)
-        slot = self.slots[value.index]
-        assert slot.diff is not None
-        return self.buffers.view(slot.diff, slot.diff_part, slot.shape)
-
-    def _bottom_diffs(
-        self, layer: RuntimeLayer, diff_dst: list[Tensor], first: int
-    ) -> list[Tensor]:
-        tensors = []
-        buffers, node = self.buffers, layer.node
-        view = layer.facts.traits.alias and len(node.tops) == 1
-        in_place = self.plan.backward[node.index].in_place
-        for position, value in enumerate(node.bottoms):
-            slot = self.slots[value.index]
-            if not layer.propagation.bottoms[position]:
-                tensors.append(_NOTHING)
-                continue
-            whole = buffers.part is None or value.producer < first or buffers.is_kept(value)
-            shared = (
-                position == 0 and (view or in_place) and self._share_diff(value, node.tops, whole)
-            )
-            if not shared:
-                buffers.new_diff(value, whole)
-            assert slot.diff is not None
-            tensors.append(buffers.view(slot.diff, slot.diff_part, slot.shape))
-        return tensors
-
-    def _share_diff(self, bottom: Value, tops: Sequence[Value], whole: bool) -> bool:
-        """Let the gradient of `bottom` be that of the first top, where the two fit together."""
-        slot, top = self.slots[bottom.index], self.slots[tops[0].index]
-        assert top.diff is not None
-        if count_of(slot.shape) != count_of(top.shape):
-            return False
-        if whole:
-            if top.diff_part is not None:
-                return False
-            slot.diff, slot.diff_part = top.diff.reshaped(slot.shape), None
-            return True
-        view = self.buffers.view(top.diff, top.diff_part, top.shape)
-        slot.diff, slot.diff_part = view.reshaped(self.buffers.shape(bottom)), self.buffers.part
-        return True
-
     def _release_after_backward(self, layer: RuntimeLayer) -> None:
         part = self.buffers.part
         ends = part is None or part.is_last
-        for value in layer.node.tops:
-            slot = self.slots[value.index]
-            if (ends or slot.diff_part is not None) and not self.buffers.is_kept(value):
-                slot.diff = slot.diff_part = None
+        self.gradients.release(layer, ends)
         step = self.plan.backward[layer.node.index]
         if ends:
             for index in step.drop:

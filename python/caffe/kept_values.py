@@ -125,6 +125,19 @@ class KeptValues:
             return buffers.data(value)  # which says that it is not there
         return buffers.view(slot.data, slot.data_part, buffers.slots[value.index].shape)
 
+    def read_roots(self, layer: RuntimeLayer) -> list[Value]:
+        """Return the root values that a layer's backward is about to read."""
+        node, needs = layer.node, layer.facts.needs
+        wanted = [*zip(node.bottoms, needs.bottoms), *zip(node.tops, needs.tops)]
+        roots = []
+        for value, need in wanted:
+            root = self._buffers.root(value)
+            if need.quality == Quality.SIGN:
+                root = self._same_signs(root, node.index)
+            if need.quality != Quality.NOTHING:
+                roots.append(root)
+        return roots
+
     def _at_hand(self, root: Value) -> bool:
         """Whether what is being worked on of `root` is in memory."""
         slot = self._buffers.slots[root.index]
@@ -197,6 +210,13 @@ class KeptValues:
             return False
         return all(self.comes_in_parts(value, batch) for value in recipe.inputs)
 
+    def bytes_on_the_way(self, root: Value) -> int:
+        """Return the size of the largest value that is in memory while `root` is restored."""
+        slot = self._buffers.slots[root.index]
+        recipe = self._buffers.plan.recipes.get(root.index)
+        inputs = recipe.inputs if recipe and not slot.stored else ()
+        return max(4 * slot.count, *(self.bytes_on_the_way(value) for value in inputs), 0)
+
     def _has_part(self, root: Value, part: BatchPart) -> bool:
         """Whether `part` of a value that is not in memory can be had without the whole."""
         slot = self._buffers.slots[root.index]
@@ -213,8 +233,8 @@ class KeptValues:
             slots[value.index].shape[:1] != (part.batch,) for value in [*node.bottoms, *node.tops]
         ):
             return False
-        # What it kept is of the slices that it ran on.
-        return part in runtime.parts or runtime.layer.saved_bytes() == 0
+        any_slices = runtime.facts.traits.any_slices or runtime.layer.saved_bytes() == 0
+        return any_slices or part in runtime.parts
 
     def _joined(self, root: Value, parts: Sequence[BatchPart], layer: int) -> Tensor:
         """Work out a whole value slice by slice, as its layer ran in forward."""

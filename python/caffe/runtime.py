@@ -60,7 +60,7 @@ class BatchPart:
     @property
     def core(self) -> BatchSlice:
         """The same, for the layers of the core."""
-        return BatchSlice(self.index, self.begin)
+        return BatchSlice(self.index, self.begin, self.is_last)
 
     def shape_of(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Return the shape of this part of a value of that shape."""

@@ -56,6 +56,8 @@ class Traits:
     keeps_sign: bool
     inverse: Inverse
     slices: bool
+    any_slices: bool
+    sums_first: bool
     forward_in_place: bool
     backward_in_place: bool
     alias: bool
@@ -65,11 +67,13 @@ class Traits:
     inverse_error_factor: float
 
 class BatchSlice:
-    def __init__(self, index: int = 0, first: int = 0) -> None: ...
+    def __init__(self, index: int = 0, first: int = 0, last: bool = True) -> None: ...
     @property
     def index(self) -> int: ...
     @property
     def first(self) -> int: ...
+    @property
+    def last(self) -> bool: ...
 
 class ForwardContext:
     def __init__(
@@ -120,11 +124,20 @@ class Layer:
         propagation: Propagation,
         slice: BatchSlice = ...,
     ) -> None: ...
+    def add_up(
+        self,
+        src: Sequence[Tensor],
+        dst: Sequence[Tensor],
+        diff_dst: Sequence[Tensor],
+        propagation: Propagation,
+        slice: BatchSlice,
+    ) -> None: ...
     def rerun(
         self, src: Sequence[Tensor], dst: Sequence[Tensor], context: ForwardContext
     ) -> None: ...
     def invert(self, dst: Tensor, src: Tensor, slice: BatchSlice = ...) -> None: ...
     def gradient_terms(self) -> int: ...
+    def exact_slice(self) -> int: ...
     def saved_bytes(self) -> int: ...
     def drop_saved(self) -> None: ...
 
