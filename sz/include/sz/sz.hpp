@@ -8,7 +8,7 @@
 //   finite x         |x - y| <= error bound, measured on the decoded value in its own type
 //   x == 0           y == 0; -0.0 may become +0.0 unless the bound is 0
 //   keep_sign        y > 0 where x > 0, y < 0 where x < 0 (so a ReLU mask survives)
-//   negative_factor  |x - y| <= negative_factor * error bound where x < 0
+//   negative_factor  where x < 0, |x - y| <= negative_factor * error bound instead
 //   NaN, infinities  the same bits
 //   bound 0          the same bits for every value
 // The same input gives the same bytes whatever the thread count or instruction set.
