@@ -40,7 +40,8 @@ template <typename T>
 bool quantize_value(T x, T dither, const Grid<T>& grid, int* code) {
   *code = 0;
   if (x == 0) return true;
-  const Scale<T>& scale = is_negative(x) ? grid.negative : grid.positive;
+  const bool below = grid.signs == Signs::Scaled && is_negative(x);
+  const Scale<T>& scale = below ? grid.negative : grid.positive;
   const T scaled = x * scale.inverse;
   if (!(std::fabs(scaled) <= kCodeLimit)) return false;
   int q = 0;
