@@ -35,7 +35,7 @@ void bind_store(py::module_& m) {
       .def(py::init<>())
       .def("save", &ActivationStore::save, "tensor"_a, "form"_a, "error_bound"_a = 0.0,
            "keep_sign"_a = false, "dither"_a = py::none(), "expected_bytes"_a = 0,
-           "count_values"_a = true, Release())
+           "count_values"_a = true, "negative_factor"_a = 1.0, Release())
       .def("restore", &ActivationStore::restore, Release())
       .def("restore_into", &ActivationStore::restore_into, "stored"_a, "first"_a, "dst"_a,
            Release());

@@ -36,13 +36,14 @@ sz::Isa parse_isa(const std::string& name) {
 }
 
 sz::Options make_options(double error_bound, bool keep_sign, const std::string& mode,
-                         std::optional<uint32_t> dither, int64_t row_length, bool checksum,
-                         int threads, const std::string& isa) {
+                         std::optional<uint32_t> dither, double negative_factor, int64_t row_length,
+                         bool checksum, int threads, const std::string& isa) {
   sz::Options options;
   options.error_bound = error_bound;
   options.bound = parse_name<sz::Bound>("mode", mode,
                                         {{"abs", sz::Bound::Absolute}, {"rel", sz::Bound::Range}});
   options.keep_sign = keep_sign;
+  options.negative_factor = negative_factor;
   options.dither = dither.has_value();
   options.seed = dither.value_or(0);
   options.row_length = row_length;
@@ -73,21 +74,21 @@ py::bytes compress_array(const Array<T>& array, const sz::Options& options,
 
 template <typename T>
 py::bytes compress(const Array<T>& array, double error_bound, bool keep_sign,
-                   const std::string& mode, std::optional<uint32_t> dither, int64_t row_length,
-                   bool checksum, int threads, const std::string& isa) {
-  const auto options =
-      make_options(error_bound, keep_sign, mode, dither, row_length, checksum, threads, isa);
+                   const std::string& mode, std::optional<uint32_t> dither, double negative_factor,
+                   int64_t row_length, bool checksum, int threads, const std::string& isa) {
+  const auto options = make_options(error_bound, keep_sign, mode, dither, negative_factor,
+                                    row_length, checksum, threads, isa);
   return compress_array(array, options, nullptr);
 }
 
 template <typename T>
 py::tuple compress_with_statistics(const Array<T>& array, double error_bound, bool keep_sign,
                                    const std::string& mode, std::optional<uint32_t> dither,
-                                   int64_t row_length, bool checksum, int threads,
-                                   const std::string& isa) {
+                                   double negative_factor, int64_t row_length, bool checksum,
+                                   int threads, const std::string& isa) {
   sz::Statistics s;
-  const auto options =
-      make_options(error_bound, keep_sign, mode, dither, row_length, checksum, threads, isa);
+  const auto options = make_options(error_bound, keep_sign, mode, dither, negative_factor,
+                                    row_length, checksum, threads, isa);
   py::bytes stream = compress_array(array, options, &s);
   return py::make_tuple(
       stream, py::dict("count"_a = s.count, "nonzeros"_a = s.nonzeros, "sum"_a = s.sum,
@@ -174,19 +175,21 @@ py::dict info(const py::buffer& data) {
   return py::dict("version"_a = info.version,
                   "dtype"_a = info.type == sz::Type::Float32 ? "float32" : "float64",
                   "shape"_a = py::tuple(py::cast(info.shape)), "error_bound"_a = info.error_bound,
-                  "keep_sign"_a = info.keep_sign, "dither"_a = seed, "checksum"_a = info.checksum,
-                  "raw_bytes"_a = info.raw_bytes, "compressed_bytes"_a = info.compressed_bytes,
-                  "chunks"_a = info.chunks, "chunk_values"_a = info.chunk_values);
+                  "negative_factor"_a = info.negative_factor, "keep_sign"_a = info.keep_sign,
+                  "dither"_a = seed, "checksum"_a = info.checksum, "raw_bytes"_a = info.raw_bytes,
+                  "compressed_bytes"_a = info.compressed_bytes, "chunks"_a = info.chunks,
+                  "chunk_values"_a = info.chunk_values);
 }
 
 template <typename T>
 void bind_compress(py::module_& sz) {
   sz.def("compress", &compress<T>, "array"_a.noconvert(), "error_bound"_a, "keep_sign"_a = false,
-         "mode"_a = "abs", "dither"_a = py::none(), "row_length"_a = 0, "checksum"_a = false,
-         "threads"_a = 0, "isa"_a = "auto");
+         "mode"_a = "abs", "dither"_a = py::none(), "negative_factor"_a = 1.0, "row_length"_a = 0,
+         "checksum"_a = false, "threads"_a = 0, "isa"_a = "auto");
   sz.def("compress_with_statistics", &compress_with_statistics<T>, "array"_a.noconvert(),
          "error_bound"_a, "keep_sign"_a = false, "mode"_a = "abs", "dither"_a = py::none(),
-         "row_length"_a = 0, "checksum"_a = false, "threads"_a = 0, "isa"_a = "auto");
+         "negative_factor"_a = 1.0, "row_length"_a = 0, "checksum"_a = false, "threads"_a = 0,
+         "isa"_a = "auto");
   sz.def("decompress_into", &decompress_into<T>, "data"_a, "out"_a.noconvert(), "threads"_a = 0,
          "isa"_a = "auto");
 }

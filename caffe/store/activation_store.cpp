@@ -67,7 +67,8 @@ int64_t StoredActivation::stored_bytes() const {
 std::shared_ptr<StoredActivation> ActivationStore::save(const Tensor& tensor, Form form,
                                                         double error_bound, bool keep_sign,
                                                         std::optional<uint32_t> dither,
-                                                        int64_t expected_bytes, bool count_values) {
+                                                        int64_t expected_bytes, bool count_values,
+                                                        double negative_factor) {
   require(tensor.defined() && !tensor.is_mask(), "only float tensors can be stored");
   auto stored = std::make_shared<StoredActivation>();
   stored->form_ = form;
@@ -87,6 +88,7 @@ std::shared_ptr<StoredActivation> ActivationStore::save(const Tensor& tensor, Fo
   sz::Options options;
   options.error_bound = form == Form::Bounded ? error_bound : 0;
   options.keep_sign = keep_sign;
+  options.negative_factor = form == Form::Bounded ? negative_factor : 1;
   options.dither = form == Form::Bounded && dither.has_value();
   options.seed = dither.value_or(0);
   stored->error_bound_ = options.error_bound;

@@ -45,10 +45,13 @@ class ActivationStore {
   // Keeps `tensor`, which must be float32. dither: a seed, Bounded only. `expected_bytes` is a guess of the compressed size (0: none)
   // that saves the worst-case buffer; a wrong guess costs a second compression.
   // error_bound: absolute, Bounded only. `count_values`: whether statistics() are wanted; they cost
-  // about a third of the compressor's speed. Throws caffe::Error where the bound makes no sense.
+  // about a third of the compressor's speed. negative_factor: the bound of negative values in error
+  // bounds, 1 to 1024, Bounded only; other than 1 it needs keep_sign. Throws sz::ArgumentError where
+  // the bound or the factor makes no sense.
   std::shared_ptr<StoredActivation> save(const Tensor& tensor, Form form, double error_bound,
                                          bool keep_sign, std::optional<uint32_t> dither,
-                                         int64_t expected_bytes, bool count_values);
+                                         int64_t expected_bytes, bool count_values,
+                                         double negative_factor = 1);
   // The values again; a mask for Sign. Raw gives the very buffer that was saved.
   Tensor restore(const StoredActivation& stored);
   // Values from index `first` on, dst.count() of them, into `dst`; of Sign, 1 and 0.

@@ -73,6 +73,7 @@ sz::Options make_options(const sz_options* given) {
   sz::Options result;
   result.error_bound = options.error_bound;
   result.bound = options.bound == SZ_RANGE ? sz::Bound::Range : sz::Bound::Absolute;
+  result.negative_factor = options.negative_factor;
   result.keep_sign = options.keep_sign != 0;
   result.dither = options.dither != 0;
   result.seed = options.seed;
@@ -135,6 +136,7 @@ void fill_info(const sz::Info& info, sz_info* result) {
   result->version = info.version;
   result->type = info.type == sz::Type::Float64 ? SZ_FLOAT64 : SZ_FLOAT32;
   result->error_bound = info.error_bound;
+  result->negative_factor = info.negative_factor;
   result->keep_sign = info.keep_sign ? 1 : 0;
   result->dither = info.dither ? 1 : 0;
   result->seed = info.seed;
@@ -177,6 +179,7 @@ void sz_default_options(sz_options* options, size_t size) {
   if (options == nullptr || size < sizeof(options->size)) return;
   std::memset(options, 0, size);
   options->size = size;
+  if (size >= sizeof(*options)) options->negative_factor = 1;
 }
 
 size_t sz_max_compressed_size(size_t count, size_t axes, sz_type type) {

@@ -28,6 +28,14 @@ void check_options(const Options& options) {
     throw ArgumentError("sz: error_bound: is " + std::to_string(options.error_bound) +
                         ", must be finite and not negative");
   }
+  if (!(options.negative_factor >= 1 && options.negative_factor <= kLargestFactor)) {
+    throw ArgumentError("sz: negative_factor: is " + std::to_string(options.negative_factor) +
+                        ", must be from 1 to 1024");
+  }
+  if (options.negative_factor != 1 && !options.keep_sign) {
+    throw ArgumentError("sz: negative_factor: is " + std::to_string(options.negative_factor) +
+                        ", but other than 1 it needs keep_sign");
+  }
   if (options.threads < 0) throw ArgumentError("sz: threads: is negative; 0 means the default");
   if (options.row_length < 0) {
     throw ArgumentError("sz: row_length: is negative; 0 means the last axis");
@@ -60,7 +68,8 @@ bool fits(const Grid<T>& grid, const T* src, uint64_t count) {
     const uint64_t end = std::min(begin + kMaxChunk / 2, count);
     size_t probes = 0, misfits = 0;
     for (; begin < end; begin += stride, probes++) {
-      misfits += !(std::fabs(src[begin] * grid.inverse) <= static_cast<T>(kCodeLimit));
+      const Scale<T>& scale = src[begin] < 0 ? grid.negative : grid.positive;
+      misfits += !(std::fabs(src[begin] * scale.inverse) <= static_cast<T>(kCodeLimit));
     }
     misfitting += misfits > most_exceptions(probes);
   }
@@ -162,6 +171,7 @@ Header make_header(const T* src, const std::vector<int64_t>& shape, const Option
   h.dither = options.dither;
   h.seed = options.dither ? options.seed : 0;
   h.checksum = options.checksum;
+  h.negative_factor = options.negative_factor;
   h.error_bound = options.error_bound;
   if (options.bound == Bound::Range) h.error_bound *= value_range(src, h.layout.count);
   return h;
@@ -193,10 +203,11 @@ size_t compress_values(Context& context, const T* src, const std::vector<int64_t
   Grid<T> grid = {};
   const Grid<T>* used_grid = nullptr;
   if (!needs_lossless<T>(header.error_bound)) {
-    grid = make_grid<T>(header.error_bound, header.keep_sign, header.dither, header.seed);
+    grid = make_grid<T>(header.error_bound, header.negative_factor, header.keep_sign, header.dither,
+                        header.seed);
     if (fits(grid, src, count)) used_grid = &grid;
   }
-  header.step = used_grid == nullptr ? 0 : static_cast<double>(grid.step);
+  header.step = used_grid == nullptr ? 0 : static_cast<double>(grid.positive.step);
 
   uint8_t description[kLargestDescription];
   size_t description_size = 0;
@@ -240,7 +251,7 @@ size_t max_compressed_size(size_t count, size_t dims, Type type) {
   const size_t value = type == Type::Float64 ? 8 : 4;
   // The shortest lanes of a full chunk are over half of what is allowed, but for the last chunk.
   const size_t chunks = count / (kMaxChunk / 4) + 1;
-  return kFixedHeader + 8 * dims + kLargestDescription + 9 * chunks + value * count;
+  return kFixedHeader + 8 * dims + kFactorBytes + kLargestDescription + 9 * chunks + value * count;
 }
 
 size_t compress(Context& context, const float* src, const std::vector<int64_t>& shape,

@@ -11,6 +11,7 @@
 #include "context.hpp"
 #include "dispatch.hpp"
 #include "header.hpp"
+#include "quantizer.hpp"
 #include "sz/sz.hpp"
 #include "threads.hpp"
 
@@ -102,14 +103,15 @@ void decompress_values(Context& context, const uint8_t* src, size_t size, const 
   if (count == 0) return;
   Context::Impl& impl = context.impl();
   Grid<T> grid = {};
-  grid.step = static_cast<T>(header.step);
-  grid.keep_sign = header.keep_sign;
+  grid.positive.step = static_cast<T>(header.step);
+  grid.negative.step = negative_step(grid.positive.step, header.negative_factor);
+  grid.signs = signs_of(header.keep_sign, header.negative_factor);
   grid.dither = header.dither;
   grid.seed = header.seed;
   impl.model.layout = layout;
   if (header.modelled) impl.model.set_decoder(sections.frequencies);
   list_offsets(src, sections, &impl.offsets);
-  const Request<T> request = {{kernels, impl.model, grid.step > 0 ? &grid : nullptr},
+  const Request<T> request = {{kernels, impl.model, header.step > 0 ? &grid : nullptr},
                               header,
                               src,
                               size,
@@ -173,6 +175,7 @@ Info read_info(const uint8_t* src, size_t size) {
   info.shape = header.shape;
   info.count = header.layout.count;
   info.error_bound = header.error_bound;
+  info.negative_factor = header.negative_factor;
   info.keep_sign = header.keep_sign;
   info.dither = header.dither;
   info.seed = header.seed;

@@ -13,8 +13,9 @@ namespace sz {
 namespace {
 
 constexpr uint8_t kMagic[4] = {'C', 'O', 'S', 'Z'};
-constexpr uint8_t kKeepSignFlag = 1, kDitherFlag = 2, kChecksumFlag = 4, kModelledFlag = 8;
-constexpr uint8_t kAllFlags = 15;
+constexpr uint8_t kKeepSignFlag = 1, kDitherFlag = 2, kChecksumFlag = 4, kModelledFlag = 8,
+                  kFactorFlag = 16;
+constexpr uint8_t kAllFlags = 31;
 constexpr uint64_t kMaxValues = std::numeric_limits<int64_t>::max() / 16;
 
 [[noreturn]] void fail(const std::string& what) {
@@ -42,6 +43,18 @@ bool multiply(const std::vector<int64_t>& shape, uint64_t* count) {
 bool is_step(double step, Type type) {
   if (type == Type::Float64) return step >= 0 && std::isfinite(step);
   return step >= 0 && step <= FLT_MAX && static_cast<double>(static_cast<float>(step)) == step;
+}
+
+// Reads the field behind the shape. A factor of 1 has none.
+void read_factor(const uint8_t* src, size_t size, Header* h) {
+  const size_t at = h->fixed_bytes();
+  if (size < at + kFactorBytes) fail("ends inside the header");
+  h->negative_factor = load<double>(src + at);
+  const bool in_range = h->negative_factor > 1 && h->negative_factor <= kLargestFactor;
+  const double most = h->type == Type::Float64 ? DBL_MAX : FLT_MAX;
+  if (!h->keep_sign || !in_range || !(h->step * h->negative_factor <= most)) {
+    fail("has a bad factor of negative values");
+  }
 }
 
 void read_frequencies_section(const uint8_t* src, size_t size, Sections* sections) {
@@ -83,7 +96,8 @@ void write_header(const Header& h, uint8_t* dst) {
   dst[4] = kVersion;
   dst[5] =
       static_cast<uint8_t>((h.keep_sign ? kKeepSignFlag : 0) | (h.dither ? kDitherFlag : 0) |
-                           (h.checksum ? kChecksumFlag : 0) | (h.modelled ? kModelledFlag : 0));
+                           (h.checksum ? kChecksumFlag : 0) | (h.modelled ? kModelledFlag : 0) |
+                           (h.negative_factor != 1 ? kFactorFlag : 0));
   dst[6] = h.type == Type::Float64 ? 1 : 0;
   dst[7] = static_cast<uint8_t>(h.shape.size());
   dst = store(dst + 8, h.error_bound);
@@ -93,6 +107,7 @@ void write_header(const Header& h, uint8_t* dst) {
   dst = store(dst, h.layout.rows);
   dst = store(dst, static_cast<uint32_t>(h.layout.neighbourhood));
   for (const int64_t axis : h.shape) dst = store(dst, axis);
+  if (h.negative_factor != 1) store(dst, h.negative_factor);
 }
 
 Sections read_sections(const uint8_t* src, size_t size) {
@@ -129,6 +144,7 @@ Sections read_sections(const uint8_t* src, size_t size) {
   if (h.layout.row != row || h.layout.rows != rows || h.layout.neighbourhood != neighbourhood) {
     fail("has a bad row length");
   }
+  if ((flags & kFactorFlag) != 0) read_factor(src, size, &h);
   sections.table = h.fixed_bytes();
   if (h.modelled) read_frequencies_section(src, size, &sections);
   check_table(src, size, &sections);

@@ -15,6 +15,8 @@ namespace sz {
 constexpr int kVersion = 2;
 constexpr size_t kFixedHeader = 40;
 constexpr size_t kMaxDims = 32;
+constexpr size_t kFactorBytes = 8;  // of negative_factor, where it is not 1
+constexpr double kLargestFactor = 1024;
 
 struct Header {
   Type type = Type::Float32;
@@ -24,13 +26,16 @@ struct Header {
   bool modelled = false;  // has frequencies; if not, every chunk is raw
   uint32_t seed = 0;
   double error_bound = 0;
-  double step = 0;  // 0: lossless
+  double step = 0;             // 0: lossless
+  double negative_factor = 1;  // the step of negative values is so many steps
   Layout layout = {};
   std::vector<int64_t> shape;
 
   // Bytes of the table's entry of a chunk: size and, if turned on, checksum.
   size_t entry_bytes() const { return checksum ? 8 : 4; }
-  size_t fixed_bytes() const { return kFixedHeader + 8 * shape.size(); }
+  size_t fixed_bytes() const {
+    return kFixedHeader + 8 * shape.size() + (negative_factor != 1 ? kFactorBytes : 0);
+  }
 };
 
 // Where a stream's parts are.

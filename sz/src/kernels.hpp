@@ -53,14 +53,29 @@ struct Lanes {
   int partial;
 };
 
-// Decoded values are (code + dither) * step, or with keep_sign (|code| - 1/2 + dither) * step with
-// the code's sign. T: float or double.
+// How far apart decoded values of one sign are. T: float or double.
 template <typename T>
-struct Grid {
+struct Scale {
   T step;
   T inverse;    // 1 / step
   T threshold;  // the encoder accepts |x - y| <= threshold
-  bool keep_sign;
+};
+
+// What becomes of the signs of values.
+enum class Signs : uint8_t {
+  Lost,   // small values may become zero
+  Kept,   // none does
+  Scaled  // nor here, and negative values have a scale of their own
+};
+constexpr int kSigns = 3;
+
+// Decoded values are (code + dither) * step, or, where signs are kept, (|code| - 1/2 + dither) * step
+// with the code's sign. Unless signs are scaled, both scales are the same.
+template <typename T>
+struct Grid {
+  Scale<T> positive;
+  Scale<T> negative;
+  Signs signs;
   bool dither;
   uint32_t seed;
 };

@@ -45,11 +45,18 @@ SZ_INLINE void dither16(uint64_t first, uint32_t seed, __m256* dither) {
   }
 }
 
-template <bool kKeepSign, bool kDither>
+// One of two numbers for each value, by the sign of `x`. Both are the same unless signs are scaled.
+template <Signs kSign>
+SZ_INLINE __m256 by_sign(__m256 x, float positive, float negative) {
+  if constexpr (kSign != Signs::Scaled) return _mm256_set1_ps(positive);
+  return _mm256_blendv_ps(_mm256_set1_ps(positive), _mm256_set1_ps(negative), x);
+}
+
+template <Signs kSign, bool kDither>
 SZ_INLINE __m256 dequantize8(__m256i code, __m256 dither, __m256 step) {
   const __m256 q = _mm256_cvtepi32_ps(code);
   const __m256 zero = as_floats(_mm256_cmpeq_epi32(code, _mm256_setzero_si256()));
-  if constexpr (!kKeepSign) {
+  if constexpr (kSign == Signs::Lost) {
     if constexpr (!kDither) return _mm256_mul_ps(q, step);
     const __m256i positive = _mm256_cmpgt_epi32(code, _mm256_setzero_si256());
     const __m256 base = _mm256_cvtepi32_ps(_mm256_add_epi32(code, positive));
@@ -73,18 +80,19 @@ SZ_INLINE __m256 dequantize8(__m256i code, __m256 dither, __m256 step) {
 
 // Codes of 8 values as int32, 0 where they may not be used; `good` keeps its ones only where they
 // may.
-template <bool kKeepSign, bool kDither>
+template <Signs kSign, bool kDither>
 SZ_INLINE __m256i quantize8(__m256 x, __m256 dither, const Grid<float>& grid, __m256* good) {
   const __m256i one = _mm256_set1_epi32(1);
-  const __m256 scaled = _mm256_mul_ps(x, _mm256_set1_ps(grid.inverse));
+  const Scale<float>&positive = grid.positive, &negative = grid.negative;
+  const __m256 scaled = _mm256_mul_ps(x, by_sign<kSign>(x, positive.inverse, negative.inverse));
   const __m256 zero = _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_EQ_OQ);
   __m256i code;
-  if constexpr (!kKeepSign && !kDither) {
+  if constexpr (kSign == Signs::Lost && !kDither) {
     code = _mm256_cvtps_epi32(scaled);
-  } else if constexpr (!kKeepSign) {
+  } else if constexpr (kSign == Signs::Lost) {
     code = _mm256_cvtps_epi32(_mm256_sub_ps(scaled, dither));
-    const __m256i negative = _mm256_srai_epi32(code, 31);
-    code = _mm256_add_epi32(code, _mm256_add_epi32(negative, one));
+    const __m256i below = _mm256_srai_epi32(code, 31);
+    code = _mm256_add_epi32(code, _mm256_add_epi32(below, one));
   } else {
     __m256i magnitude;
     if constexpr (!kDither) {
@@ -95,13 +103,14 @@ SZ_INLINE __m256i quantize8(__m256 x, __m256 dither, const Grid<float>& grid, __
       magnitude = _mm256_cvtps_epi32(_mm256_sub_ps(moved, dither));
       magnitude = _mm256_add_epi32(_mm256_max_epi32(magnitude, _mm256_setzero_si256()), one);
     }
-    const __m256i negative = _mm256_srai_epi32(as_integers(x), 31);
-    code = _mm256_sub_epi32(_mm256_xor_si256(magnitude, negative), negative);
+    const __m256i below = _mm256_srai_epi32(as_integers(x), 31);
+    code = _mm256_sub_epi32(_mm256_xor_si256(magnitude, below), below);
   }
-  const __m256 y = dequantize8<kKeepSign, kDither>(code, dither, _mm256_set1_ps(grid.step));
+  const __m256 step = by_sign<kSign>(x, positive.step, negative.step);
+  const __m256 y = dequantize8<kSign, kDither>(code, dither, step);
   const __m256 limit = _mm256_set1_ps(static_cast<float>(kCodeLimit));
   const __m256 in_range = _mm256_cmp_ps(absolute(scaled), limit, _CMP_LE_OQ);
-  const __m256 threshold = _mm256_set1_ps(grid.threshold);
+  const __m256 threshold = by_sign<kSign>(x, positive.threshold, negative.threshold);
   const __m256 in_bound = _mm256_cmp_ps(absolute(_mm256_sub_ps(x, y)), threshold, _CMP_LE_OQ);
   const __m256 ok = _mm256_or_ps(zero, _mm256_and_ps(in_range, in_bound));
   *good = _mm256_and_ps(*good, ok);
@@ -139,7 +148,7 @@ SZ_INLINE void transpose(const int16_t* src, size_t from, int16_t* dst, size_t t
 // Values from here that are fetched early: hardware does not follow so many lanes.
 constexpr int kAhead = 4 * kBlockSteps;
 
-template <bool kKeepSign, bool kDither>
+template <Signs kSign, bool kDither>
 bool quantize_block(const Block<const float>& block, const Grid<float>& grid, int16_t* codes) {
   __m256 good = as_floats(_mm256_set1_epi32(-1));
   __m256 dither[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
@@ -150,9 +159,8 @@ bool quantize_block(const Block<const float>& block, const Grid<float>& grid, in
     if constexpr (kDither) {
       dither16(block.first + static_cast<uint64_t>(lane) * block.index_stride, grid.seed, dither);
     }
-    const __m256i a = quantize8<kKeepSign, kDither>(_mm256_loadu_ps(src), dither[0], grid, &good);
-    const __m256i b =
-        quantize8<kKeepSign, kDither>(_mm256_loadu_ps(src + 8), dither[1], grid, &good);
+    const __m256i a = quantize8<kSign, kDither>(_mm256_loadu_ps(src), dither[0], grid, &good);
+    const __m256i b = quantize8<kSign, kDither>(_mm256_loadu_ps(src + 8), dither[1], grid, &good);
     store256(rows[lane], _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xd8));
   }
   for (int half = 0; half < kHalves; half++) {
@@ -161,18 +169,20 @@ bool quantize_block(const Block<const float>& block, const Grid<float>& grid, in
   return _mm256_movemask_ps(good) == 255;
 }
 
+// By what becomes of signs, and dither.
+constexpr bool (*kQuantize[kSigns][2])(const Block<const float>&, const Grid<float>&, int16_t*) = {
+    {quantize_block<Signs::Lost, false>, quantize_block<Signs::Lost, true>},
+    {quantize_block<Signs::Kept, false>, quantize_block<Signs::Kept, true>},
+    {quantize_block<Signs::Scaled, false>, quantize_block<Signs::Scaled, true>},
+};
+
 bool quantize_floats(const Block<const float>& block, const Grid<float>& grid, int16_t* codes) {
-  if (grid.dither) {
-    return grid.keep_sign ? quantize_block<true, true>(block, grid, codes)
-                          : quantize_block<false, true>(block, grid, codes);
-  }
-  return grid.keep_sign ? quantize_block<true, false>(block, grid, codes)
-                        : quantize_block<false, false>(block, grid, codes);
+  return kQuantize[static_cast<int>(grid.signs)][grid.dither](block, grid, codes);
 }
 
-template <bool kKeepSign, bool kDither>
+template <Signs kSign, bool kDither>
 void dequantize_block(const int16_t* codes, const Grid<float>& grid, const Block<float>& block) {
-  const __m256 step = _mm256_set1_ps(grid.step);
+  const float positive = grid.positive.step, negative = grid.negative.step;
   __m256 dither[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
   alignas(32) int16_t rows[kLanes][kBlockSteps];
   for (int half = 0; half < kHalves; half++) {
@@ -185,19 +195,22 @@ void dequantize_block(const int16_t* codes, const Grid<float>& grid, const Block
     }
     const __m256i a = _mm256_cvtepi16_epi32(load128(rows[lane]));
     const __m256i b = _mm256_cvtepi16_epi32(load128(rows[lane] + 8));
-    _mm256_storeu_ps(dst, dequantize8<kKeepSign, kDither>(a, dither[0], step));
-    _mm256_storeu_ps(dst + 8, dequantize8<kKeepSign, kDither>(b, dither[1], step));
+    const __m256 step_a = by_sign<kSign>(as_floats(a), positive, negative);
+    const __m256 step_b = by_sign<kSign>(as_floats(b), positive, negative);
+    _mm256_storeu_ps(dst, dequantize8<kSign, kDither>(a, dither[0], step_a));
+    _mm256_storeu_ps(dst + 8, dequantize8<kSign, kDither>(b, dither[1], step_b));
   }
 }
 
+constexpr void (*kDequantize[kSigns][2])(const int16_t*, const Grid<float>&,
+                                         const Block<float>&) = {
+    {dequantize_block<Signs::Lost, false>, dequantize_block<Signs::Lost, true>},
+    {dequantize_block<Signs::Kept, false>, dequantize_block<Signs::Kept, true>},
+    {dequantize_block<Signs::Scaled, false>, dequantize_block<Signs::Scaled, true>},
+};
+
 void dequantize_floats(const int16_t* codes, const Grid<float>& grid, const Block<float>& block) {
-  if (grid.dither) {
-    grid.keep_sign ? dequantize_block<true, true>(codes, grid, block)
-                   : dequantize_block<false, true>(codes, grid, block);
-  } else {
-    grid.keep_sign ? dequantize_block<true, false>(codes, grid, block)
-                   : dequantize_block<false, false>(codes, grid, block);
-  }
+  kDequantize[static_cast<int>(grid.signs)][grid.dither](codes, grid, block);
 }
 
 // --- statistics ---

@@ -42,11 +42,19 @@ SZ_INLINE __m512 dither16(uint64_t first, uint32_t seed) {
   return _mm512_mul_ps(_mm512_cvtepi32_ps(h), _mm512_set1_ps(0x1p-24f));
 }
 
-template <bool kKeepSign, bool kDither>
+// One of two numbers for each value, by its sign. Both are the same unless signs are scaled.
+template <Signs kSign>
+SZ_INLINE __m512 by_sign(__mmask16 is_negative, float positive, float negative) {
+  if constexpr (kSign != Signs::Scaled) return _mm512_set1_ps(positive);
+  return _mm512_mask_mov_ps(_mm512_set1_ps(positive), is_negative, _mm512_set1_ps(negative));
+}
+
+template <Signs kSign, bool kDither>
 SZ_INLINE __m512 dequantize16(__m512i code, __m512 dither, __m512 step) {
-  if constexpr (!kKeepSign && !kDither) return _mm512_mul_ps(_mm512_cvtepi32_ps(code), step);
+  if constexpr (kSign == Signs::Lost && !kDither)
+    return _mm512_mul_ps(_mm512_cvtepi32_ps(code), step);
   const __mmask16 nonzero = _mm512_test_epi32_mask(code, code);
-  if constexpr (!kKeepSign) {
+  if constexpr (kSign == Signs::Lost) {
     const __mmask16 positive = _mm512_cmpgt_epi32_mask(code, _mm512_setzero_si512());
     const __m512i base = _mm512_mask_sub_epi32(code, positive, code, _mm512_set1_epi32(1));
     return _mm512_maskz_mul_ps(nonzero, _mm512_add_ps(_mm512_cvtepi32_ps(base), dither), step);
@@ -68,15 +76,17 @@ SZ_INLINE __m512 dequantize16(__m512i code, __m512 dither, __m512 step) {
 }
 
 // Codes of 16 values, 0 where they may not be used; `good` keeps its ones only where they may.
-template <bool kKeepSign, bool kDither>
+template <Signs kSign, bool kDither>
 SZ_INLINE __m256i quantize16(__m512 x, __m512 dither, const Grid<float>& grid, __mmask16* good) {
   const __m512i one = _mm512_set1_epi32(1);
-  const __m512 scaled = _mm512_mul_ps(x, _mm512_set1_ps(grid.inverse));
+  const Scale<float>&positive = grid.positive, &negative = grid.negative;
+  const __mmask16 below = _mm512_movepi32_mask(_mm512_castps_si512(x));
+  const __m512 scaled = _mm512_mul_ps(x, by_sign<kSign>(below, positive.inverse, negative.inverse));
   const __m512 size = _mm512_abs_ps(scaled);
   __m512i code;
-  if constexpr (!kKeepSign && !kDither) {
+  if constexpr (kSign == Signs::Lost && !kDither) {
     code = _mm512_cvtps_epi32(scaled);
-  } else if constexpr (!kKeepSign) {
+  } else if constexpr (kSign == Signs::Lost) {
     code = _mm512_cvtps_epi32(_mm512_sub_ps(scaled, dither));
     const __mmask16 up = _mm512_cmpge_epi32_mask(code, _mm512_setzero_si512());
     code = _mm512_mask_add_epi32(code, up, code, one);
@@ -90,15 +100,16 @@ SZ_INLINE __m256i quantize16(__m512 x, __m512 dither, const Grid<float>& grid, _
       magnitude = _mm512_cvtps_epi32(_mm512_sub_ps(moved, dither));
       magnitude = _mm512_add_epi32(_mm512_max_epi32(magnitude, _mm512_setzero_si512()), one);
     }
-    const __mmask16 negative = _mm512_movepi32_mask(_mm512_castps_si512(x));
-    code = _mm512_mask_sub_epi32(magnitude, negative, _mm512_setzero_si512(), magnitude);
+    code = _mm512_mask_sub_epi32(magnitude, below, _mm512_setzero_si512(), magnitude);
   }
-  const __m512 y = dequantize16<kKeepSign, kDither>(code, dither, _mm512_set1_ps(grid.step));
+  const __m512 step = by_sign<kSign>(below, positive.step, negative.step);
+  const __m512 y = dequantize16<kSign, kDither>(code, dither, step);
   const __mmask16 zero = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_EQ_OQ);
   const __mmask16 in_range =
       _mm512_cmp_ps_mask(size, _mm512_set1_ps(static_cast<float>(kCodeLimit)), _CMP_LE_OQ);
-  const __mmask16 in_bound = _mm512_mask_cmp_ps_mask(in_range, _mm512_abs_ps(_mm512_sub_ps(x, y)),
-                                                     _mm512_set1_ps(grid.threshold), _CMP_LE_OQ);
+  const __m512 threshold = by_sign<kSign>(below, positive.threshold, negative.threshold);
+  const __mmask16 in_bound =
+      _mm512_mask_cmp_ps_mask(in_range, _mm512_abs_ps(_mm512_sub_ps(x, y)), threshold, _CMP_LE_OQ);
   *good = _kand_mask16(*good, _kor_mask16(zero, in_bound));
   return _mm512_maskz_cvtepi32_epi16(_kandn_mask16(zero, in_bound), code);
 }
@@ -167,7 +178,7 @@ SZ_INLINE void to_lanes(const int16_t* codes, int16_t (*rows)[kBlockSteps]) {
 // Values from here that are fetched early: hardware does not follow so many lanes.
 constexpr int kAhead = 4 * kBlockSteps;
 
-template <bool kKeepSign, bool kDither>
+template <Signs kSign, bool kDither>
 bool quantize_block(const Block<const float>& block, const Grid<float>& grid, int16_t* codes) {
   __mmask16 good = 0xffff;
   __m512 dither = _mm512_setzero_ps();
@@ -178,24 +189,25 @@ bool quantize_block(const Block<const float>& block, const Grid<float>& grid, in
     if constexpr (kDither) {
       dither = dither16(block.first + static_cast<uint64_t>(lane) * block.index_stride, grid.seed);
     }
-    store256(rows[lane], quantize16<kKeepSign, kDither>(_mm512_loadu_ps(src), dither, grid, &good));
+    store256(rows[lane], quantize16<kSign, kDither>(_mm512_loadu_ps(src), dither, grid, &good));
   }
   to_steps(rows, codes);
   return good == 0xffff;
 }
 
+// By what becomes of signs, and dither.
+constexpr bool (*kQuantize[kSigns][2])(const Block<const float>&, const Grid<float>&, int16_t*) = {
+    {quantize_block<Signs::Lost, false>, quantize_block<Signs::Lost, true>},
+    {quantize_block<Signs::Kept, false>, quantize_block<Signs::Kept, true>},
+    {quantize_block<Signs::Scaled, false>, quantize_block<Signs::Scaled, true>},
+};
+
 bool quantize_floats(const Block<const float>& block, const Grid<float>& grid, int16_t* codes) {
-  if (grid.dither) {
-    return grid.keep_sign ? quantize_block<true, true>(block, grid, codes)
-                          : quantize_block<false, true>(block, grid, codes);
-  }
-  return grid.keep_sign ? quantize_block<true, false>(block, grid, codes)
-                        : quantize_block<false, false>(block, grid, codes);
+  return kQuantize[static_cast<int>(grid.signs)][grid.dither](block, grid, codes);
 }
 
-template <bool kKeepSign, bool kDither>
+template <Signs kSign, bool kDither>
 void dequantize_block(const int16_t* codes, const Grid<float>& grid, const Block<float>& block) {
-  const __m512 step = _mm512_set1_ps(grid.step);
   __m512 dither = _mm512_setzero_ps();
   alignas(64) int16_t rows[kLanes][kBlockSteps];
   to_lanes(codes, rows);
@@ -204,19 +216,22 @@ void dequantize_block(const int16_t* codes, const Grid<float>& grid, const Block
       dither = dither16(block.first + static_cast<uint64_t>(lane) * block.index_stride, grid.seed);
     }
     const __m512i code = _mm512_cvtepi16_epi32(load256(rows[row_of(lane)]));
+    const __m512 step =
+        by_sign<kSign>(_mm512_movepi32_mask(code), grid.positive.step, grid.negative.step);
     _mm512_storeu_ps(block.values + lane * block.stride,
-                     dequantize16<kKeepSign, kDither>(code, dither, step));
+                     dequantize16<kSign, kDither>(code, dither, step));
   }
 }
 
+constexpr void (*kDequantize[kSigns][2])(const int16_t*, const Grid<float>&,
+                                         const Block<float>&) = {
+    {dequantize_block<Signs::Lost, false>, dequantize_block<Signs::Lost, true>},
+    {dequantize_block<Signs::Kept, false>, dequantize_block<Signs::Kept, true>},
+    {dequantize_block<Signs::Scaled, false>, dequantize_block<Signs::Scaled, true>},
+};
+
 void dequantize_floats(const int16_t* codes, const Grid<float>& grid, const Block<float>& block) {
-  if (grid.dither) {
-    grid.keep_sign ? dequantize_block<true, true>(codes, grid, block)
-                   : dequantize_block<false, true>(codes, grid, block);
-  } else {
-    grid.keep_sign ? dequantize_block<true, false>(codes, grid, block)
-                   : dequantize_block<false, false>(codes, grid, block);
-  }
+  kDequantize[static_cast<int>(grid.signs)][grid.dither](codes, grid, block);
 }
 
 // --- statistics ---

@@ -18,6 +18,19 @@ constexpr double kLargestBound = std::is_same_v<T, float> ? 0x1p110 : 0x1p1000;
 // makes an exception.
 constexpr double kMargin = 0x1p-10;
 
+// For a step that is near 2 * bound.
+template <typename T>
+Scale<T> make_scale(T step, double bound) {
+  Scale<T> scale = {};
+  scale.step = step;
+  scale.inverse = static_cast<T>(1.0 / static_cast<double>(step));
+  // x - y is rounded; one number less than the bound makes up for that.
+  auto threshold = static_cast<T>(bound);
+  if (static_cast<double>(threshold) > bound) threshold = std::nextafter(threshold, T(0));
+  scale.threshold = std::nextafter(threshold, T(0));
+  return scale;
+}
+
 }  // namespace
 
 template <typename T>
@@ -25,17 +38,25 @@ bool needs_lossless(double error_bound) {
   return error_bound < kSmallestBound<T>;
 }
 
+Signs signs_of(bool keep_sign, double negative_factor) {
+  if (!keep_sign) return Signs::Lost;
+  return negative_factor == 1 ? Signs::Kept : Signs::Scaled;
+}
+
 template <typename T>
-Grid<T> make_grid(double error_bound, bool keep_sign, bool dither, uint32_t seed) {
-  const double bound = std::min(error_bound, kLargestBound<T>);
+T negative_step(T step, double factor) {
+  return static_cast<T>(static_cast<double>(step) * factor);
+}
+
+template <typename T>
+Grid<T> make_grid(double error_bound, double negative_factor, bool keep_sign, bool dither,
+                  uint32_t seed) {
+  const double bound = std::min(error_bound, kLargestBound<T> / negative_factor);
+  const auto step = static_cast<T>(2 * bound * (1 - kMargin));
   Grid<T> grid = {};
-  grid.step = static_cast<T>(2 * bound * (1 - kMargin));
-  grid.inverse = static_cast<T>(1.0 / static_cast<double>(grid.step));
-  // x - y is rounded; one number less than the bound makes up for that.
-  auto threshold = static_cast<T>(bound);
-  if (static_cast<double>(threshold) > bound) threshold = std::nextafter(threshold, T(0));
-  grid.threshold = std::nextafter(threshold, T(0));
-  grid.keep_sign = keep_sign;
+  grid.positive = make_scale(step, bound);
+  grid.negative = make_scale(negative_step(step, negative_factor), bound * negative_factor);
+  grid.signs = signs_of(keep_sign, negative_factor);
   grid.dither = dither;
   grid.seed = seed;
   return grid;
@@ -43,7 +64,9 @@ Grid<T> make_grid(double error_bound, bool keep_sign, bool dither, uint32_t seed
 
 template bool needs_lossless<float>(double);
 template bool needs_lossless<double>(double);
-template Grid<float> make_grid<float>(double, bool, bool, uint32_t);
-template Grid<double> make_grid<double>(double, bool, bool, uint32_t);
+template float negative_step(float, double);
+template double negative_step(double, double);
+template Grid<float> make_grid<float>(double, double, bool, bool, uint32_t);
+template Grid<double> make_grid<double>(double, double, bool, bool, uint32_t);
 
 }  // namespace sz

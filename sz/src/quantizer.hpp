@@ -11,8 +11,17 @@ namespace sz {
 template <typename T>
 bool needs_lossless(double error_bound);
 
-// The grid of a bound that has one. Without dither, seed is 0.
+// What a grid of these options does with signs.
+Signs signs_of(bool keep_sign, double negative_factor);
+
+// The step of negative values: `factor` times that of the others, the product in double.
 template <typename T>
-Grid<T> make_grid(double error_bound, bool keep_sign, bool dither, uint32_t seed);
+T negative_step(T step, double factor);
+
+// The grid of a bound that has one. The bound of negative values is `negative_factor` times as wide;
+// anything but 1 needs keep_sign. Without dither, seed is 0.
+template <typename T>
+Grid<T> make_grid(double error_bound, double negative_factor, bool keep_sign, bool dither,
+                  uint32_t seed);
 
 }  // namespace sz

@@ -20,14 +20,15 @@ template <typename T>
 T dequantize_value(int code, T dither, const Grid<T>& grid) {
   if (code == 0) return 0;
   const T q = static_cast<T>(code);
-  if (!grid.keep_sign) {
-    if (!grid.dither) return q * grid.step;
-    return ((code > 0 ? q - 1 : q) + dither) * grid.step;
+  if (grid.signs == Signs::Lost) {
+    if (!grid.dither) return q * grid.positive.step;
+    return ((code > 0 ? q - 1 : q) + dither) * grid.positive.step;
   }
+  const T step = code > 0 ? grid.positive.step : grid.negative.step;
   const T magnitude = code > 0 ? q : -q;
-  T y = (magnitude - static_cast<T>(0.5)) * grid.step;
+  T y = (magnitude - static_cast<T>(0.5)) * step;
   if (grid.dither) {
-    y = (magnitude - static_cast<T>(1.5) + dither) * grid.step;
+    y = (magnitude - static_cast<T>(1.5) + dither) * step;
     if (code == 1 || code == -1 || !(y > Float<T>::kSmallest)) y = Float<T>::kSmallest;
   }
   return code > 0 ? y : -y;
@@ -39,10 +40,12 @@ template <typename T>
 bool quantize_value(T x, T dither, const Grid<T>& grid, int* code) {
   *code = 0;
   if (x == 0) return true;
-  const T scaled = x * grid.inverse;
+  const bool below = grid.signs == Signs::Scaled && is_negative(x);
+  const Scale<T>& scale = below ? grid.negative : grid.positive;
+  const T scaled = x * scale.inverse;
   if (!(std::fabs(scaled) <= kCodeLimit)) return false;
   int q = 0;
-  if (!grid.keep_sign) {
+  if (grid.signs == Signs::Lost) {
     q = static_cast<int>(std::rint(scaled - dither));
     if (grid.dither) q += q >= 0;
   } else if (!grid.dither) {
@@ -53,8 +56,8 @@ bool quantize_value(T x, T dither, const Grid<T>& grid, int* code) {
     q = static_cast<int>(std::rint(std::fabs(scaled) + static_cast<T>(0.5) - dither));
     q = (q > 0 ? q : 0) + 1;
   }
-  if (grid.keep_sign && is_negative(x)) q = -q;
-  if (!(std::fabs(x - dequantize_value(q, dither, grid)) <= grid.threshold)) return false;
+  if (grid.signs != Signs::Lost && is_negative(x)) q = -q;
+  if (!(std::fabs(x - dequantize_value(q, dither, grid)) <= scale.threshold)) return false;
   *code = q;
   return true;
 }

@@ -36,11 +36,12 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
 }
 
 template <typename T>
-bool keeps_contract(T x, T y, double bound, bool keep_sign) {
+bool keeps_contract(T x, T y, const sz::Info& info) {
   if (std::memcmp(&x, &y, sizeof(x)) == 0) return true;
-  if (bound == 0 || !std::isfinite(x)) return false;
+  if (info.error_bound == 0 || !std::isfinite(x)) return false;
   if (x == 0 && y != 0) return false;
-  if (keep_sign && ((x > 0) != (y > 0) || (x < 0) != (y < 0))) return false;
+  if (info.keep_sign && ((x > 0) != (y > 0) || (x < 0) != (y < 0))) return false;
+  const double bound = info.error_bound * (x < 0 ? info.negative_factor : 1);
   return std::fabs(static_cast<long double>(x) - static_cast<long double>(y)) <= bound;
 }
 
@@ -82,6 +83,9 @@ std::vector<uint8_t> check_round_trip(sz::Context& context, const std::vector<T>
   }
   const sz::Info info = sz::read_info(stream.data(), stream.size());
   if (info.shape != shape || info.count != data.size()) fail("the header has another shape");
+  if (info.keep_sign != options.keep_sign || info.negative_factor != options.negative_factor) {
+    fail("the header has other options");
+  }
   std::vector<T> restored(data.size()), again(data.size());
   sz::decompress(context, stream.data(), stream.size(), restored.data(), data.size(), 1,
                  sz::Isa::Scalar);
@@ -91,7 +95,7 @@ std::vector<uint8_t> check_round_trip(sz::Context& context, const std::vector<T>
     check_ranges(context, stream, restored, info.chunk_values, isa);
   }
   for (size_t i = 0; i < data.size(); i++) {
-    if (!keeps_contract(data[i], restored[i], info.error_bound, options.keep_sign)) {
+    if (!keeps_contract(data[i], restored[i], info)) {
       fail("a value breaks the contract");
     }
   }

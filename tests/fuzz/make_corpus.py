@@ -36,11 +36,16 @@ def write_streams(folder: Path) -> int:
     for name, array in arrays().items():
         for dtype in (F32, F64):
             for bound in (0.0, 0.05):
-                for keep_sign, dither, checksum in ((False, None, False), (True, 5, True)):
+                for keep_sign, dither, factor in ((False, None, 1), (True, 5, 1), (True, 6, 3.5)):
                     with np.errstate(invalid="ignore"):
                         values = array.astype(dtype)
                     stream = sz.compress(
-                        values, bound, keep_sign=keep_sign, dither=dither, checksum=checksum
+                        values,
+                        bound,
+                        keep_sign=keep_sign,
+                        dither=dither,
+                        negative_factor=factor,
+                        checksum=keep_sign,
                     )
                     written += 1
                     (folder / f"{name}-{written:03}").write_bytes(stream)
@@ -48,14 +53,14 @@ def write_streams(folder: Path) -> int:
 
 
 def write_inputs(folder: Path) -> int:
-    """As round_trip_fuzzer.cpp reads them: flags, exponent, columns, rows, repeats, values."""
+    """As round_trip_fuzzer.cpp reads them: flags, exponent, ..., factor, values."""
     folder.mkdir(parents=True, exist_ok=True)
     written = 0
     for name, array in arrays().items():
         for flags in (0, 1, 2, 3, 4 | 16, 8, 8 | 3, 8 | 32):
             with np.errstate(invalid="ignore"):
                 values = array.astype(F64 if flags & 8 else F32)
-            for rest in ((0, 0, 0, 0), (136, 19, 15, 3), (130, 9, 0, 20)):
+            for rest in ((0, 0, 0, 0, 0), (136, 19, 15, 3, 12), (130, 9, 0, 20, 0)):
                 choices = bytes([flags, *rest])
                 written += 1
                 (folder / f"{name}-{written:03}").write_bytes(choices + values.tobytes()[:4000])

@@ -49,11 +49,13 @@ std::vector<T> make_data(Random& random, uint32_t kind) {
 
 sz::Options make_options(Random& random) {
   const double bounds[] = {0, 1e-6, 1e-3, 0.02, 0.3, 40};
+  const double factors[] = {1, 1, 1.3, 4, 64, 1024};
   const int64_t rows[] = {0, 2, 7, 60, 1000};
   sz::Options options;
   options.error_bound = bounds[below(random, 6)];
   options.bound = random() % 8 == 0 ? sz::Bound::Range : sz::Bound::Absolute;
   options.keep_sign = random() % 2 == 0;
+  if (options.keep_sign) options.negative_factor = factors[below(random, 6)];
   options.dither = random() % 2 == 0;
   options.seed = random();
   options.checksum = random() % 3 == 0;

@@ -10,6 +10,7 @@ struct Choices {
   uint8_t exponent;
   uint8_t columns, rows;
   uint8_t repeats;
+  uint8_t factor;  // of negative values, with keep_sign: 1 + factor / 4
 };
 
 template <typename T>
@@ -26,6 +27,7 @@ void run(sz::Context& context, const Choices& choices, const uint8_t* bytes, siz
   sz::Options options;
   options.error_bound = choices.exponent == 0 ? 0 : std::ldexp(1.1, choices.exponent - 140);
   options.keep_sign = (choices.flags & 1) != 0;
+  if (options.keep_sign) options.negative_factor = 1 + choices.factor / 4.0;
   options.dither = (choices.flags & 2) != 0;
   options.checksum = (choices.flags & 4) != 0;
   options.bound = (choices.flags & 16) != 0 ? sz::Bound::Range : sz::Bound::Absolute;

@@ -52,7 +52,9 @@ static void test_float(sz_context* context, const float* values) {
   EXPECT(sz_max_compressed_size(COUNT, 2, SZ_FLOAT32) <= sizeof(stream));
   sz_default_options(&options, sizeof(options));
   options.error_bound = 0.01;
+  EXPECT(options.negative_factor == 1);
   options.keep_sign = 1;
+  options.negative_factor = 4;
   options.dither = 1;
   options.seed = 77;
   options.checksum = 1;
@@ -63,12 +65,14 @@ static void test_float(sz_context* context, const float* values) {
   OK(sz_read_info(context, stream, size, &info, sizeof(info)));
   EXPECT(info.version == 2 && info.type == SZ_FLOAT32 && info.error_bound == 0.01);
   EXPECT(info.keep_sign == 1 && info.dither == 1 && info.seed == 77 && info.checksum == 1);
+  EXPECT(info.negative_factor == 4);
   EXPECT(info.count == COUNT && info.raw_bytes == COUNT * 4 && info.compressed_bytes == size);
   EXPECT(info.axes == 2 && info.shape[0] == 50 && info.shape[1] == 60 && info.shape[2] == 0);
   EXPECT(info.chunks == 1 && info.chunk_values >= COUNT);
   OK(sz_decompress_float(context, stream, size, restored, COUNT, 1));
   for (i = 0; i < COUNT; i++) {
-    EXPECT(fabs((double)restored[i] - (double)values[i]) <= 0.01);
+    double bound = values[i] < 0 ? 0.04 : 0.01;
+    EXPECT(fabs((double)restored[i] - (double)values[i]) <= bound);
     EXPECT((restored[i] > 0) == (values[i] > 0) && (restored[i] < 0) == (values[i] < 0));
   }
   OK(sz_decompress_range_float(context, stream, size, 1234, 100, part, 0));
@@ -93,6 +97,7 @@ static void test_double(sz_context* context, const double* values) {
   OK(sz_compress_double(context, values, shape, 2, &options, stream, sizeof(stream), &size));
   OK(sz_read_info(context, stream, size, &info, sizeof(info)));
   EXPECT(info.type == SZ_FLOAT64 && info.raw_bytes == COUNT * 8 && info.dither == 0);
+  EXPECT(info.negative_factor == 1);
   EXPECT(info.error_bound > 0.006 && info.error_bound < 0.009);
   OK(sz_decompress_double(context, stream, size, restored, COUNT, 0));
   for (i = 0; i < COUNT; i++) EXPECT(fabs(restored[i] - values[i]) <= info.error_bound);
@@ -140,6 +145,11 @@ static void test_bad_compression(sz_context* context, const float* values) {
   options.row_length = -5;
   STATUS(COMPRESS(values, shape, 2, stream, room), SZ_BAD_ARGUMENT, "row_length");
   options.row_length = 0;
+  options.negative_factor = 2;
+  STATUS(COMPRESS(values, shape, 2, stream, room), SZ_BAD_ARGUMENT, "needs keep_sign");
+  options.negative_factor = 0.5;
+  STATUS(COMPRESS(values, shape, 2, stream, room), SZ_BAD_ARGUMENT, "negative_factor");
+  options.negative_factor = 1;
   options.size = 3;
   STATUS(COMPRESS(values, shape, 2, stream, room), SZ_BAD_ARGUMENT, "sz_default_options");
   options.size = sizeof(options) + 8;

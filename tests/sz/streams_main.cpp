@@ -41,6 +41,7 @@ void print(int kind, const std::vector<int64_t>& shape, double bound, int choice
   sz::Options options;
   options.error_bound = bound;
   options.keep_sign = (choices & 1) != 0;
+  if ((choices & 16) != 0) options.negative_factor = 2.7;
   options.dither = (choices & 2) != 0;
   options.checksum = (choices & 4) != 0;
   options.bound = (choices & 8) != 0 && kind < 2 ? sz::Bound::Range : sz::Bound::Absolute;
@@ -68,7 +69,7 @@ int main() {
   for (const auto& shape : shapes) {
     for (int kind = 0; kind < 3; kind++) {
       for (const double bound : {0.0, 1e-3, 0.05}) {
-        for (const int choices : {0, 3, 14}) {
+        for (const int choices : {0, 3, 14, 17, 19}) {
           print<float>(kind, shape, bound, choices);
           print<double>(kind, shape, bound, choices);
         }

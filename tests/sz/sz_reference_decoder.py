@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 LANES, CONTEXTS, ONE, START = 32, 30, 1024, 1 << 15
-KEEP_SIGN, DITHER, CHECKSUMS, FREQUENCIES = 1, 2, 4, 8
+KEEP_SIGN, DITHER, CHECKSUMS, FREQUENCIES, FACTOR = 1, 2, 4, 8, 16
 RAW, LOSSLESS, QUANTISED = 0, 1, 2
 ESCAPE, LAST_SYMBOL = 63, 54
 
@@ -56,6 +56,7 @@ class Header(NamedTuple):
     flags: int
     dtype: np.dtype
     step: np.floating
+    negative_step: np.floating
     seed: int
     row: int
     rows: int
@@ -87,14 +88,17 @@ class Header(NamedTuple):
 def read_header(source: Bytes) -> Header:
     assert source.take(4) == b"COSZ"
     version, flags, kind, axes = source.take(4)
-    assert version == 2 and flags < 16 and kind < 2 and axes <= 32
+    assert version == 2 and flags < 32 and kind < 2 and axes <= 32
     _bound, step = source.unpack("dd")
     seed, row, rows, neighbourhood = source.unpack("IIII")
     shape = source.unpack(f"{axes}Q")
+    (factor,) = source.unpack("d") if flags & FACTOR else (1.0,)
+    assert not flags & FACTOR or (flags & KEEP_SIGN and 1 < factor <= 1024)
     dtype = np.dtype([np.float32, np.float64][kind])
     count = int(np.prod(shape, dtype=np.int64))
-    header = Header(flags, dtype, dtype.type(step), seed, row, rows, neighbourhood, shape, count)
-    assert header.step == step
+    steps = (dtype.type(step), dtype.type(step * factor))
+    header = Header(flags, dtype, *steps, seed, row, rows, neighbourhood, shape, count)
+    assert header.step == step and np.isfinite(header.negative_step)
     assert row == 0 or (2 <= row <= header.most_steps and row < count)
     assert rows == 0 or (rows >= 2 and 0 < row * rows <= header.most_steps)
     assert neighbourhood < 2 or (neighbourhood == 2 and row > 0)
@@ -239,12 +243,13 @@ def value_of(header: Header, code: int, index: int) -> np.floating:
             return real(code) * header.step
         return (real(code - 1 if code > 0 else code) + d) * header.step
     magnitude = real(abs(code))
+    step = header.step if code > 0 else header.negative_step
     if header.flags & DITHER:
-        y = (magnitude - real(1.5) + d) * header.step
+        y = (magnitude - real(1.5) + d) * step
         smallest = np.finfo(real).tiny
         y = smallest if abs(code) == 1 or not y > smallest else y
     else:
-        y = (magnitude - real(0.5)) * header.step
+        y = (magnitude - real(0.5)) * step
     return y if code > 0 else -y
 
 

@@ -123,6 +123,22 @@ def test_info(capsys, folder: Path) -> None:
     assert "1 chunks of" in out
 
 
+def test_a_factor_of_negative_values(capsys, folder: Path) -> None:
+    array = gaussian64(600)
+    line = "compress x.f64 -d 600 -t float64 -e 0.1 -keep_sign -negative_factor 4"
+    out = done(capsys, line)
+    stream = Path("x.f64.sz").read_bytes()
+    assert stream == sz.compress(array, 0.1, keep_sign=True, negative_factor=4)
+    errors, negative = np.abs(sz.decompress(stream) - array), array < 0
+    largest, below = errors[~negative].max(), errors[negative].max()
+    assert below > 0.3
+    assert (
+        f"largest error {largest:.6g}, bound 0.1; of negative values {below:.6g}, bound 0.4" in out
+    )
+    out = done(capsys, "info x.f64.sz")
+    assert "error bound 0.1, of negative values 0.4, dither none, signs kept yes" in out
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -135,6 +151,11 @@ def test_info(capsys, folder: Path) -> None:
         ("compress x.npy -e nan", "error_bound is nan; needs a finite number, 0 or more"),
         ("compress x.npy -e 1 -m std", "flag -m is 'std', but must be one of abs, rel"),
         ("compress x.npy -e 1 -dither -3", "dither is -3; needs a seed"),
+        ("compress x.npy -e 1 -negative_factor 2", "negative_factor is 2.0; needs keep_sign"),
+        (
+            "compress x.npy -e 1 -keep_sign -negative_factor 0.5",
+            "negative_factor is 0.5; needs a number from 1 to 1024",
+        ),
         ("compress x.npy -e 1 -threads -3", "threads is -3; needs 0"),
         ("compress x.npy -e 1 -keepsign", "unknown flag '-keepsign'; did you mean '-keep_sign'?"),
         ("compress x.npy -e 1 -d 4x4", "'x.npy' is a .npy file, which has its own shape"),
@@ -184,6 +205,18 @@ def test_a_broken_promise_is_noticed(capsys, folder: Path, monkeypatch) -> None:
     assert status == 1
     assert "more than the bound of 0.01" in err
     assert not Path("x.npy.sz").exists()
+
+
+def test_a_broken_promise_about_negative_values_is_noticed(
+    capsys, folder: Path, monkeypatch
+) -> None:
+    right = sz.decompress
+    monkeypatch.setattr(sz, "decompress", lambda *a, **k: right(*a, **k) - F32(0.1))
+    array = np.full(3, -1, F32)
+    np.save("negative.npy", array)
+    status, _, err = run(capsys, "compress negative.npy -e 0.01 -keep_sign -negative_factor 4")
+    assert status == 1
+    assert "more than the bound of 0.04" in err
 
 
 def test_help_lists_every_flag(capsys) -> None:

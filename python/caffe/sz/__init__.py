@@ -30,6 +30,7 @@ Error = _core.sz.Error
 """A stream that cannot be decoded; a RuntimeError."""
 
 _MODES = ("abs", "rel")
+_LARGEST_FACTOR = 1024
 _TYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -41,6 +42,8 @@ class Info(TypedDict):
     shape: tuple[int, ...]
     error_bound: float
     """Absolute, in either mode."""
+    negative_factor: float
+    """The bound of negative values is so many times as wide."""
     keep_sign: bool
     dither: int | None
     checksum: bool
@@ -57,6 +60,7 @@ def compress(
     keep_sign: bool = False,
     *,
     dither: int | None = None,
+    negative_factor: float = 1.0,
     row_length: int | None = None,
     checksum: bool = False,
     threads: int = 0,
@@ -72,6 +76,8 @@ def compress(
         keep_sign: no non-zero value becomes zero or changes its sign.
         dither: a seed, 0 to 2^32 - 1, for subtractive dither: the errors of non-zero values are
             then uniform in the bound and independent of the values. None rounds to the nearest.
+        negative_factor: the bound of negative values, in error bounds, from 1 to 1024; other than 1
+            it needs ``keep_sign``. For values of which the negative side matters less.
         row_length: how many values are in a row, for prediction; None takes the last axis.
         checksum: add 4 bytes a chunk by which `decompress` finds damage.
         threads: threads to use; 0 leaves it to OpenMP. The bytes do not depend on it.
@@ -92,6 +98,13 @@ def compress(
         )
     if dither is not None and not 0 <= dither < 2**32:
         raise ValueError(f"sz.compress: dither is {dither}; needs a seed from 0 to 2**32 - 1")
+    if not 1 <= negative_factor <= _LARGEST_FACTOR:
+        raise ValueError(
+            f"sz.compress: negative_factor is {negative_factor}; needs a number from 1 to "
+            f"{_LARGEST_FACTOR}"
+        )
+    if negative_factor != 1 and not keep_sign:
+        raise ValueError(f"sz.compress: negative_factor is {negative_factor}; needs keep_sign")
     if row_length is not None and row_length < 1:
         raise ValueError(f"sz.compress: row_length is {row_length}; needs 1 or more")
     _check_threads("sz.compress", threads)
@@ -101,6 +114,7 @@ def compress(
         keep_sign,
         mode,
         dither,
+        negative_factor,
         row_length=row_length or 0,
         checksum=checksum,
         threads=threads,

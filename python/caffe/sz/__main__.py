@@ -35,6 +35,7 @@ FLAGS = {
         Flag("d", "", "shape of raw values, as 64x32x28x28 or 64 32 28 28"),
         Flag("t", "float32", "type of raw values", ("float32", "float64")),
         Flag("keep_sign", False, "keep the sign of every value"),
+        Flag("negative_factor", 1.0, "bound of negative values in bounds; needs -keep_sign"),
         Flag("dither", 0, "make errors independent of the values, from this seed"),
         Flag("checksum", False, "add checksums, which find damage"),
         Flag("no_verify", False, "do not decode again to measure the error"),
@@ -128,6 +129,7 @@ def _compress(path: Path, flags: Flags) -> None:
         flags.text("m"),
         flags.on("keep_sign"),
         dither=flags.number("dither") if "dither" in flags.given else None,
+        negative_factor=float(flags.values["negative_factor"]),
         checksum=flags.on("checksum"),
         threads=flags.number("threads"),
     )
@@ -149,7 +151,7 @@ def _verify(array: NDArray[Any], stream: bytes, threads: int) -> str:
     seconds = time.perf_counter() - begin
     header = sz.info(stream)
     values = np.asarray(array, restored.dtype, order="C").ravel()
-    largest = 0.0
+    largest = [0.0, 0.0]  # of values that are not negative, and of those that are
     for at in range(0, values.size, _BLOCK):
         x, y = values[at : at + _BLOCK], restored[at : at + _BLOCK]
         finite = np.isfinite(x)
@@ -157,15 +159,22 @@ def _verify(array: NDArray[Any], stream: bytes, threads: int) -> str:
             raise RuntimeError("the decoded stream lost NaN or an infinity; please report this")
         with np.errstate(over="ignore"):
             error = np.abs(x[finite].astype(np.longdouble) - y[finite])
-        largest = max(largest, float(error.max(initial=0)))
-    if largest > header["error_bound"]:
-        raise RuntimeError(
-            f"the decoded stream is off by {largest:g}, more than the bound of "
-            f"{header['error_bound']:g}; please report this"
-        )
-    return (
-        f"decompressed at {_speed(header, seconds)}\n"
-        f"largest error {largest:.6g}, bound {header['error_bound']:.6g}"
+        negative = x[finite] < 0
+        for side, chosen in enumerate((~negative, negative)):
+            largest[side] = max(largest[side], float(error[chosen].max(initial=0)))
+    bounds = _bounds(header)
+    for off, bound in zip(largest, bounds):
+        if off > bound:
+            raise RuntimeError(
+                f"the decoded stream is off by {off:g}, more than the bound of {bound:g}; "
+                "please report this"
+            )
+    text = f"decompressed at {_speed(header, seconds)}\n"
+    if header["negative_factor"] == 1:
+        return text + f"largest error {max(largest):.6g}, bound {bounds[0]:.6g}"
+    return text + (
+        f"largest error {largest[0]:.6g}, bound {bounds[0]:.6g}; of negative values "
+        f"{largest[1]:.6g}, bound {bounds[1]:.6g}"
     )
 
 
@@ -192,7 +201,9 @@ def _info(path: Path, _flags: Flags) -> None:
     dither = "none" if header["dither"] is None else f"seed {header['dither']}"
     print(f"{path}: {_array_text(header)}, format version {header['version']}")
     print(_sizes_text(header))
-    print(f"error bound {header['error_bound']:g}, dither {dither}", end="")
+    bounds = _bounds(header)
+    of_negative = "" if header["negative_factor"] == 1 else f", of negative values {bounds[1]:g}"
+    print(f"error bound {bounds[0]:g}{of_negative}, dither {dither}", end="")
     print(f", signs kept {_yes(header['keep_sign'])}, checksums {_yes(header['checksum'])}")
     print(f"{header['chunks']} chunks of {header['chunk_values']} values")
 
@@ -202,6 +213,11 @@ def _header(path: Path, stream: bytes) -> sz.Info:
         return sz.info(stream)
     except sz.Error as error:
         raise sz.Error(f"'{path}' is no stream of sz, or a damaged one: {error}") from None
+
+
+def _bounds(header: sz.Info) -> tuple[float, float]:
+    """Return the bound of values that are not negative, and of those that are."""
+    return header["error_bound"], header["error_bound"] * header["negative_factor"]
 
 
 def _yes(condition: bool) -> str:

@@ -47,15 +47,17 @@ typedef struct sz_context sz_context;
 
 /* Fill it with sz_default_options() before setting fields: later versions add some at the end. */
 typedef struct sz_options {
-  size_t size;        /* set by sz_default_options() */
-  double error_bound; /* finite, not negative; 0: lossless. Default 0 */
-  int32_t bound;      /* an sz_bound; default SZ_ABSOLUTE */
-  int32_t keep_sign;  /* not 0: no value becomes zero or changes its sign; default 0 */
-  int32_t dither;     /* not 0: subtractive dither from `seed`; default 0 */
-  uint32_t seed;      /* default 0 */
-  int64_t row_length; /* values in a row, for prediction; 0, the default: the last axis */
-  int32_t checksum;   /* not 0: let decoding find damage; default 0 */
-  int32_t threads;    /* 0, the default: OpenMP's default */
+  size_t size;            /* set by sz_default_options() */
+  double error_bound;     /* finite, not negative; 0: lossless. Default 0 */
+  double negative_factor; /* bound of negative values in error bounds, 1 to 1024; default 1.
+                             Other than 1 it needs keep_sign */
+  int32_t bound;          /* an sz_bound; default SZ_ABSOLUTE */
+  int32_t keep_sign;      /* not 0: no value becomes zero or changes its sign; default 0 */
+  int32_t dither;         /* not 0: subtractive dither from `seed`; default 0 */
+  uint32_t seed;          /* default 0 */
+  int64_t row_length;     /* values in a row, for prediction; 0, the default: the last axis */
+  int32_t checksum;       /* not 0: let decoding find damage; default 0 */
+  int32_t threads;        /* 0, the default: OpenMP's default */
 } sz_options;
 
 #define SZ_MAX_AXES 32
@@ -64,6 +66,7 @@ typedef struct sz_info {
   int32_t version;
   int32_t type;       /* an sz_type */
   double error_bound; /* absolute */
+  double negative_factor;
   int32_t keep_sign;
   int32_t dither;
   uint32_t seed;

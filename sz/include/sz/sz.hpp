@@ -8,6 +8,7 @@
 //   finite x         |x - y| <= error bound, measured on the decoded value in its own type
 //   x == 0           y == 0; -0.0 may become +0.0 unless the bound is 0
 //   keep_sign        y > 0 where x > 0, y < 0 where x < 0 (so a ReLU mask survives)
+//   negative_factor  where x < 0, |x - y| <= negative_factor * error bound instead
 //   NaN, infinities  the same bits
 //   bound 0          the same bits for every value
 // The same input gives the same bytes whatever the thread count or instruction set.
@@ -49,6 +50,9 @@ struct Options {
   double error_bound = 0;  // finite, not negative; 0: lossless
   Bound bound = Bound::Absolute;
   bool keep_sign = false;
+  // The bound of negative values in error bounds, 1 to 1024; other than 1 it needs keep_sign. For
+  // values of which the negative side matters less, such as what a ReLU reads.
+  double negative_factor = 1;
   // Subtractive dither: the errors of non-zero values are uniform and independent of the values at
   // any bound, for about a quarter of a bit a value more. Keyed by seed and index.
   bool dither = false;
@@ -80,6 +84,7 @@ struct Info {
   std::vector<int64_t> shape;
   uint64_t count = 0;      // product of shape
   double error_bound = 0;  // absolute
+  double negative_factor = 1;
   bool keep_sign = false;
   bool dither = false;
   uint32_t seed = 0;
