@@ -58,6 +58,7 @@ void bind_interface(py::module_& m) {
       .def(py::init<>())
       .def_readwrite("cheap", &Traits::cheap)
       .def_readwrite("keeps_sign", &Traits::keeps_sign)
+      .def_readwrite("rectifies", &Traits::rectifies)
       .def_readwrite("inverse", &Traits::inverse)
       .def_readwrite("slices", &Traits::slices)
       .def_readwrite("any_slices", &Traits::any_slices)

@@ -58,6 +58,7 @@ enum class Inverse : uint8_t {
 struct Traits {
   bool cheap = false;  // rerun() gives the tops again in backward, as an alternative to saving them
   bool keeps_sign = false;  // the signs of the tops follow from those of the bottoms
+  bool rectifies = false;   // top = max(bottom, 0)
   Inverse inverse = Inverse::None;
   bool forward_in_place = false;   // top 0 may be written over bottom 0
   bool backward_in_place = false;  // diff_src 0 may be written over diff_dst 0

@@ -23,6 +23,7 @@ Traits ReLULayer::traits() const {
   Traits traits;
   traits.cheap = true;
   traits.keeps_sign = options_.negative_slope >= 0;
+  traits.rectifies = options_.negative_slope == 0;
   traits.slices = true;
   traits.forward_in_place = !reads_bottom();
   traits.backward_in_place = true;

@@ -53,7 +53,35 @@ def forward_run(
         if not own or batch not in (0, own):
             break
         last, batch = index, own
+    if batch and not _slices_pay(layers, buffers, start, last, slice_size / batch):
+        return start, 0
     return last, batch
+
+
+def _slices_pay(
+    layers: Sequence[RuntimeLayer], buffers: Buffers, first: int, last: int, share: float
+) -> bool:
+    """Whether slices of that share of the batch make layers first..last need less at their peak.
+
+    In slices, what enters and leaves the run is there as a whole all the time, beside a slice of
+    what one layer reads and writes; else, what one layer reads and writes.
+    """
+    plan = buffers.plan
+    crossing: set[int] = set()
+    largest = 0
+    for index in range(first, last + 1):
+        node = layers[index].node
+        bottoms = {buffers.root(value).index for value in node.bottoms}
+        tops = {buffers.root(value).index for value in node.tops}
+        written = set() if plan.forward[index].in_place else tops
+        largest = max(largest, _bytes(buffers, bottoms | written))
+        crossing |= {root for root in bottoms if buffers.graph.values[root].producer < first}
+        crossing |= {root for root in tops if plan.last_reader[root] > last or root in plan.kept}
+    return _bytes(buffers, crossing) + share * largest < largest
+
+
+def _bytes(buffers: Buffers, roots: set[int]) -> int:
+    return sum(4 * buffers.slots[root].count for root in roots)
 
 
 def _may_slice(layer: RuntimeLayer, buffers: Buffers, slice_size: int) -> bool:

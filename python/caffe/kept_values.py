@@ -71,6 +71,7 @@ class KeptValues:
             self._dither_seed(root, pass_number) if saved.dither else None,
             slot.expected_bytes,
             self.counts_values,
+            saved.negative_factor,
         )
         slot.stored.append(StoredPart(part, stored))
         slot.expected_bytes = stored.stored_bytes
@@ -165,9 +166,8 @@ class KeptValues:
         if recipe is None or recipe.way != Way.RERUN or self._at_hand(root):
             return root
         source, runtime = recipe.inputs[0], self._layers[recipe.layer]
-        same = runtime.node.type == "ReLU" and runtime.facts.traits.keeps_sign  # y > 0 where x > 0
         lives = buffers.plan.release_at.get(source.index, layer + 1) <= layer
-        return source if same and lives else root
+        return source if runtime.facts.traits.rectifies and lives else root
 
     def _forget_kept(self, root: Value) -> None:
         """Let go of the kept form of what is in memory again as a whole, until it is released."""

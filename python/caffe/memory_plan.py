@@ -76,6 +76,9 @@ class BackwardReader:
     compression: pb.CompressionParameter
     path: tuple[tuple[int, Way], ...] = ()  # the recipes between the saved value and the one read
     zeros: Zeros = Zeros.SAME
+    # Of the saved value. Not where a ReLU is in between, nor in front of one for BatchNorm and
+    # Scale, to which no gradient comes back there.
+    negatives_matter: bool = True
 
     @property
     def level(self) -> Level:
@@ -111,6 +114,17 @@ class SavedValue:
     def dither(self) -> bool:
         """Whether it is stored with subtractive dither: a reader's layer asks for it."""
         return any(reader.compression.dither for reader in self.readers)
+
+    @property
+    def negative_factor(self) -> float:
+        """What the bound of negative values is multiplied by."""
+        matter = any(
+            reader.negatives_matter or reader.compression.mode != Mode.ADAPTIVE
+            for reader in self.readers
+        )
+        if matter or self.level != Level.BOUNDED_SIGN:
+            return 1.0
+        return min(reader.compression.negative_factor for reader in self.readers)
 
 
 @dataclass
@@ -302,37 +316,72 @@ def _choose(
         size = count(root)
         expected = 4 * size if raw else expected_bytes(level, size, index in sparse)
         saved[index] = SavedValue(root, level, Form.RAW if raw else _FORMS[level], [], expected)
+    telling = _Telling(graph, facts, roots, decision.recipes, saved)
     for index, value_readers in readers.items():
         for reader in value_readers:
-            _tell_saved(graph, index, reader, decision.recipes, saved)
+            exact_signs = replace(reader, negatives_matter=reader.quality != Quality.SIGN)
+            telling.tell(index, exact_signs)
     return saved, decision.recipes
 
 
-def _tell_saved(
-    graph: Graph,
-    index: int,
-    reader: BackwardReader,
-    recipes: dict[int, Recipe],
-    saved: dict[int, SavedValue],
-) -> None:
-    """Enter a reader of this root value at the saved values that it is worked out from."""
-    if index in saved:
-        saved[index].readers.append(reader)
-        return
-    recipe = recipes[index]
-    further = replace(
-        reader,
-        path=(*reader.path, recipe.step),
-        zeros=_zeros_before(graph.nodes[recipe.layer].type, reader.zeros),
-    )
-    for value in recipe.inputs:
-        _tell_saved(graph, value.index, further, recipes, saved)
+class _Telling:
+    """Enters readers at the saved values that what they read is worked out from."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        facts: Sequence[LayerFacts],
+        roots: list[Value],
+        recipes: dict[int, Recipe],
+        saved: dict[int, SavedValue],
+    ) -> None:
+        self._facts = facts
+        self._graph = graph
+        self._recipes = recipes
+        self._saved = saved
+        self._rectified = _rectified_roots(graph, facts, roots)
+
+    def tell(self, index: int, reader: BackwardReader) -> None:
+        """Enter a reader of this root value."""
+        if index in self._saved:
+            self._saved[index].readers.append(reader)
+            return
+        recipe = self._recipes[index]
+        for value in recipe.inputs:
+            further = replace(
+                reader,
+                path=(*reader.path, recipe.step),
+                zeros=self._zeros_before(recipe.layer, reader.zeros),
+                negatives_matter=self._negatives_matter(recipe, value, reader),
+            )
+            self.tell(value.index, further)
+
+    def _negatives_matter(self, recipe: Recipe, source: Value, reader: BackwardReader) -> bool:
+        traits = self._facts[recipe.layer].traits
+        if reader.quality == Quality.SIGN or (recipe.way == Way.RERUN and traits.rectifies):
+            return False
+        if recipe.way == Way.INVERT:
+            return reader.rule != BoundRule.NORMALISED or source.index not in self._rectified
+        return reader.negatives_matter or not traits.keeps_sign
+
+    def _zeros_before(self, layer: int, behind: Zeros) -> Zeros:
+        if behind != Zeros.UNKNOWN and self._facts[layer].traits.rectifies:
+            return Zeros.NEGATIVE
+        kept = self._graph.nodes[layer].type in _KEEP_ZEROS
+        return behind if kept else Zeros.UNKNOWN
 
 
-def _zeros_before(kind: str, behind: Zeros) -> Zeros:
-    if behind != Zeros.UNKNOWN and kind == "ReLU":
-        return Zeros.NEGATIVE
-    return behind if kind in _KEEP_ZEROS else Zeros.UNKNOWN
+def _rectified_roots(graph: Graph, facts: Sequence[LayerFacts], roots: list[Value]) -> set[int]:
+    """Root values that nobody reads in forward but a ReLU: no gradient comes where it is 0."""
+    others: set[int] = set()
+    rectified: set[int] = set()
+    for value in graph.values:
+        for layer, _ in value.readers:
+            traits = facts[layer].traits
+            if not traits.alias:
+                found = rectified if traits.rectifies else others
+                found.add(roots[value.index].index)
+    return rectified - others
 
 
 def _plan_recipes(plan: MemoryPlan) -> None:

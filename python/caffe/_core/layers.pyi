@@ -54,6 +54,7 @@ class Traits:
     def __init__(self) -> None: ...
     cheap: bool
     keeps_sign: bool
+    rectifies: bool
     inverse: Inverse
     slices: bool
     any_slices: bool

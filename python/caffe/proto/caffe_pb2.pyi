@@ -149,7 +149,7 @@ class CometState(_message.Message):
     def __init__(self, bound: _Optional[_Iterable[_Union[CometState.ValueBound, _Mapping]]] = ..., next_refresh: _Optional[int] = ..., plan_hash: _Optional[str] = ..., random_counter: _Optional[_Iterable[_Union[CometState.RandomCounter, _Mapping]]] = ..., data_position: _Optional[_Iterable[_Union[CometState.DataPosition, _Mapping]]] = ..., loss_window: _Optional[_Iterable[float]] = ..., learning_rate: _Optional[float] = ..., random_seed: _Optional[int] = ..., gradient_statistics: _Optional[_Iterable[_Union[CometState.GradientStatistics, _Mapping]]] = ...) -> None: ...
 
 class CompressionParameter(_message.Message):
-    __slots__ = ["bound_cap", "bound_type", "budget", "display", "dither", "error_bound", "interval", "keep", "memory_limit", "mode", "paper_a", "recompute", "sigma_factor", "slice"]
+    __slots__ = ["bound_cap", "bound_type", "budget", "display", "dither", "error_bound", "interval", "keep", "memory_limit", "mode", "negative_factor", "paper_a", "recompute", "sigma_factor", "slice"]
     class BoundType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = []
     class Mode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
@@ -168,6 +168,7 @@ class CompressionParameter(_message.Message):
     LOSSLESS: CompressionParameter.Mode
     MEMORY_LIMIT_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
+    NEGATIVE_FACTOR_FIELD_NUMBER: _ClassVar[int]
     NONE: CompressionParameter.Mode
     PAPER_A_FIELD_NUMBER: _ClassVar[int]
     RECOMPUTE_FIELD_NUMBER: _ClassVar[int]
@@ -185,11 +186,12 @@ class CompressionParameter(_message.Message):
     keep: _containers.RepeatedScalarFieldContainer[str]
     memory_limit: str
     mode: CompressionParameter.Mode
+    negative_factor: float
     paper_a: float
     recompute: bool
     sigma_factor: float
     slice: int
-    def __init__(self, mode: _Optional[_Union[CompressionParameter.Mode, str]] = ..., error_bound: _Optional[float] = ..., bound_type: _Optional[_Union[CompressionParameter.BoundType, str]] = ..., sigma_factor: _Optional[float] = ..., bound_cap: _Optional[float] = ..., interval: _Optional[int] = ..., dither: bool = ..., recompute: bool = ..., memory_limit: _Optional[str] = ..., keep: _Optional[_Iterable[str]] = ..., display: _Optional[int] = ..., paper_a: _Optional[float] = ..., slice: _Optional[int] = ..., budget: bool = ...) -> None: ...
+    def __init__(self, mode: _Optional[_Union[CompressionParameter.Mode, str]] = ..., error_bound: _Optional[float] = ..., bound_type: _Optional[_Union[CompressionParameter.BoundType, str]] = ..., sigma_factor: _Optional[float] = ..., bound_cap: _Optional[float] = ..., interval: _Optional[int] = ..., dither: bool = ..., recompute: bool = ..., memory_limit: _Optional[str] = ..., keep: _Optional[_Iterable[str]] = ..., display: _Optional[int] = ..., paper_a: _Optional[float] = ..., slice: _Optional[int] = ..., budget: bool = ..., negative_factor: _Optional[float] = ...) -> None: ...
 
 class ConcatParameter(_message.Message):
     __slots__ = ["axis", "concat_dim"]
