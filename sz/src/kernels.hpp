@@ -65,12 +65,13 @@ struct Scale {
 enum class Signs : uint8_t {
   Lost,   // small values may become zero
   Kept,   // none does
-  Scaled  // nor here, and negative values have a scale of their own
+  Scaled  // nor here, and negative values have a scale of their own and no dither
 };
 constexpr int kSigns = 3;
 
 // Decoded values are (code + dither) * step, or, where signs are kept, (|code| - 1/2 + dither) * step
-// with the code's sign. Unless signs are scaled, both scales are the same.
+// with the code's sign. Unless signs are scaled, both scales are the same; if they are, negative
+// values have dither 0.
 template <typename T>
 struct Grid {
   Scale<T> positive;

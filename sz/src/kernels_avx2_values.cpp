@@ -69,10 +69,14 @@ SZ_INLINE __m256 dequantize8(__m256i code, __m256 dither, __m256 step) {
     y = _mm256_mul_ps(_mm256_sub_ps(magnitude, _mm256_set1_ps(0.5f)), step);
   } else {
     const __m256 base = _mm256_sub_ps(magnitude, _mm256_set1_ps(1.5f));
+    if constexpr (kSign == Signs::Scaled) {  // with 1, negative values are as without dither
+      dither = _mm256_blendv_ps(dither, _mm256_set1_ps(1.0f), q);
+    }
     y = _mm256_mul_ps(_mm256_add_ps(base, dither), step);
     const __m256 smallest = _mm256_set1_ps(Float<float>::kSmallest);
     const __m256 crossing = _mm256_cmp_ps(magnitude, _mm256_set1_ps(1.0f), _CMP_EQ_OQ);
-    const __m256 small = _mm256_or_ps(crossing, _mm256_cmp_ps(y, smallest, _CMP_NGT_UQ));
+    __m256 small = _mm256_or_ps(crossing, _mm256_cmp_ps(y, smallest, _CMP_NGT_UQ));
+    if constexpr (kSign == Signs::Scaled) small = _mm256_andnot_ps(q, small);  // the sign bits
     y = _mm256_blendv_ps(y, smallest, small);
   }
   return _mm256_andnot_ps(zero, _mm256_or_ps(y, sign));
@@ -99,8 +103,13 @@ SZ_INLINE __m256i quantize8(__m256 x, __m256 dither, const Grid<float>& grid, __
       magnitude = _mm256_cvtps_epi32(_mm256_ceil_ps(absolute(scaled)));
       magnitude = _mm256_max_epi32(magnitude, one);
     } else {
-      const __m256 moved = _mm256_add_ps(absolute(scaled), _mm256_set1_ps(0.5f));
-      magnitude = _mm256_cvtps_epi32(_mm256_sub_ps(moved, dither));
+      const __m256 size = absolute(scaled);
+      __m256 moved = _mm256_sub_ps(_mm256_add_ps(size, _mm256_set1_ps(0.5f)), dither);
+      if constexpr (kSign == Signs::Scaled) {
+        const __m256 less = _mm256_sub_ps(size, _mm256_set1_ps(1.0f));  // exact from 1/2
+        moved = _mm256_blendv_ps(moved, _mm256_ceil_ps(less), x);
+      }
+      magnitude = _mm256_cvtps_epi32(moved);
       magnitude = _mm256_add_epi32(_mm256_max_epi32(magnitude, _mm256_setzero_si256()), one);
     }
     const __m256i below = _mm256_srai_epi32(as_integers(x), 31);

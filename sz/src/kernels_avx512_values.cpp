@@ -66,10 +66,15 @@ SZ_INLINE __m512 dequantize16(__m512i code, __m512 dither, __m512 step) {
     y = _mm512_mul_ps(_mm512_sub_ps(magnitude, _mm512_set1_ps(0.5f)), step);
   } else {
     const __m512 base = _mm512_sub_ps(magnitude, _mm512_set1_ps(1.5f));
+    const __mmask16 below = _mm512_movepi32_mask(code);
+    if constexpr (kSign == Signs::Scaled) {  // with 1, negative values are as without dither
+      dither = _mm512_mask_mov_ps(dither, below, _mm512_set1_ps(1.0f));
+    }
     y = _mm512_mul_ps(_mm512_add_ps(base, dither), step);
     const __m512 smallest = _mm512_set1_ps(Float<float>::kSmallest);
     const __mmask16 inside = _mm512_cmp_ps_mask(magnitude, _mm512_set1_ps(1.0f), _CMP_NEQ_UQ);
-    const __mmask16 large = _mm512_mask_cmp_ps_mask(inside, y, smallest, _CMP_GT_OQ);
+    __mmask16 large = _mm512_mask_cmp_ps_mask(inside, y, smallest, _CMP_GT_OQ);
+    if constexpr (kSign == Signs::Scaled) large = _kor_mask16(large, below);
     y = _mm512_mask_mov_ps(smallest, large, y);
   }
   return _mm512_maskz_or_ps(nonzero, y, _mm512_and_ps(q, sign_bits()));
@@ -98,6 +103,11 @@ SZ_INLINE __m256i quantize16(__m512 x, __m512 dither, const Grid<float>& grid, _
     } else {
       const __m512 moved = _mm512_add_ps(size, _mm512_set1_ps(0.5f));
       magnitude = _mm512_cvtps_epi32(_mm512_sub_ps(moved, dither));
+      if constexpr (kSign == Signs::Scaled) {
+        constexpr int kUp = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
+        const __m512 less = _mm512_sub_ps(size, _mm512_set1_ps(1.0f));  // exact from 1/2
+        magnitude = _mm512_mask_cvt_roundps_epi32(magnitude, below, less, kUp);
+      }
       magnitude = _mm512_add_epi32(_mm512_max_epi32(magnitude, _mm512_setzero_si512()), one);
     }
     code = _mm512_mask_sub_epi32(magnitude, below, _mm512_setzero_si512(), magnitude);

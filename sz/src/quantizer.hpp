@@ -19,7 +19,8 @@ template <typename T>
 T negative_step(T step, double factor);
 
 // The grid of a bound that has one. The bound of negative values is `negative_factor` times as wide;
-// anything but 1 needs keep_sign. Without dither, seed is 0.
+// anything but 1 needs keep_sign, and leaves negative values without dither. Without dither, seed
+// is 0.
 template <typename T>
 Grid<T> make_grid(double error_bound, double negative_factor, bool keep_sign, bool dither,
                   uint32_t seed);

@@ -14,6 +14,12 @@ float dither_of(uint64_t index, uint32_t seed) {
   return static_cast<float>(static_cast<int32_t>(h >> 8) - (1 << 23)) * 0x1p-24f;
 }
 
+// Whether values of this sign are dithered: negative ones with a scale of their own are not.
+template <typename T>
+bool is_dithered(const Grid<T>& grid, bool below) {
+  return grid.dither && !(below && grid.signs == Signs::Scaled);
+}
+
 // Code 1 (or -1) of a dithered grid that keeps signs is what would cross zero: it gives the smallest
 // value of its sign.
 template <typename T>
@@ -27,7 +33,7 @@ T dequantize_value(int code, T dither, const Grid<T>& grid) {
   const T step = code > 0 ? grid.positive.step : grid.negative.step;
   const T magnitude = code > 0 ? q : -q;
   T y = (magnitude - static_cast<T>(0.5)) * step;
-  if (grid.dither) {
+  if (is_dithered(grid, code < 0)) {
     y = (magnitude - static_cast<T>(1.5) + dither) * step;
     if (code == 1 || code == -1 || !(y > Float<T>::kSmallest)) y = Float<T>::kSmallest;
   }
@@ -48,7 +54,7 @@ bool quantize_value(T x, T dither, const Grid<T>& grid, int* code) {
   if (grid.signs == Signs::Lost) {
     q = static_cast<int>(std::rint(scaled - dither));
     if (grid.dither) q += q >= 0;
-  } else if (!grid.dither) {
+  } else if (!is_dithered(grid, below)) {
     const T magnitude = std::fabs(scaled);
     q = static_cast<int>(std::ceil(magnitude));
     q = q > 1 ? q : 1;

@@ -23,7 +23,7 @@ def save(form: Form, factor: float, *, keep_sign: bool = True) -> tuple[np.ndarr
 def test_a_wider_bound_for_negative_values() -> None:
     exact, exact_bytes = save(Form.BOUNDED, 1)
     wide, wide_bytes = save(Form.BOUNDED, 4)
-    assert wide_bytes < 0.85 * exact_bytes
+    assert wide_bytes < 0.79 * exact_bytes
     negative = VALUES < 0
     assert np.array_equal(wide[~negative], exact[~negative])
     assert np.array_equal(wide < 0, negative)

@@ -244,7 +244,7 @@ def value_of(header: Header, code: int, index: int) -> np.floating:
         return (real(code - 1 if code > 0 else code) + d) * header.step
     magnitude = real(abs(code))
     step = header.step if code > 0 else header.negative_step
-    if header.flags & DITHER:
+    if header.flags & DITHER and not (header.flags & FACTOR and code < 0):
         y = (magnitude - real(1.5) + d) * step
         smallest = np.finfo(real).tiny
         y = smallest if abs(code) == 1 or not y > smallest else y

@@ -77,7 +77,8 @@ def compress(
         dither: a seed, 0 to 2^32 - 1, for subtractive dither: the errors of non-zero values are
             then uniform in the bound and independent of the values. None rounds to the nearest.
         negative_factor: the bound of negative values, in error bounds, from 1 to 1024; other than 1
-            it needs ``keep_sign``. For values of which the negative side matters less.
+            it needs ``keep_sign``, and leaves negative values without dither. For values of which
+            the negative side matters less.
         row_length: how many values are in a row, for prediction; None takes the last axis.
         checksum: add 4 bytes a chunk by which `decompress` finds damage.
         threads: threads to use; 0 leaves it to OpenMP. The bytes do not depend on it.

@@ -50,7 +50,8 @@ typedef struct sz_options {
   size_t size;            /* set by sz_default_options() */
   double error_bound;     /* finite, not negative; 0: lossless. Default 0 */
   double negative_factor; /* bound of negative values in error bounds, 1 to 1024; default 1.
-                             Other than 1 it needs keep_sign */
+                             Other than 1 it needs keep_sign, and leaves negative values without
+                             dither */
   int32_t bound;          /* an sz_bound; default SZ_ABSOLUTE */
   int32_t keep_sign;      /* not 0: no value becomes zero or changes its sign; default 0 */
   int32_t dither;         /* not 0: subtractive dither from `seed`; default 0 */

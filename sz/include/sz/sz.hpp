@@ -50,11 +50,13 @@ struct Options {
   double error_bound = 0;  // finite, not negative; 0: lossless
   Bound bound = Bound::Absolute;
   bool keep_sign = false;
-  // The bound of negative values in error bounds, 1 to 1024; other than 1 it needs keep_sign. For
-  // values of which the negative side matters less, such as what a ReLU reads.
+  // The bound of negative values in error bounds, 1 to 1024; other than 1 it needs keep_sign, and
+  // leaves negative values without dither. For values of which the negative side matters less, such
+  // as what a ReLU reads.
   double negative_factor = 1;
   // Subtractive dither: the errors of non-zero values are uniform and independent of the values at
-  // any bound, for about a quarter of a bit a value more. Keyed by seed and index.
+  // any bound, for about a quarter of a bit a value more. Keyed by seed and index. Not for negative
+  // values if negative_factor is not 1.
   bool dither = false;
   uint32_t seed = 0;
   int64_t row_length = 0;  // values in a row, for prediction; 0: the last axis
