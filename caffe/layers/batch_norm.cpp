@@ -169,6 +169,10 @@ void BatchNormLayer::backward(const BackwardArguments& arguments) {
   });
 }
 
+int64_t BatchNormLayer::exact_slice() const {
+  return SlicedSums::exact_slice(parameters[0]->data.count());
+}
+
 size_t BatchNormLayer::saved_bytes() const {
   return statistics_.defined() ? statistics_.bytes() : 0;
 }

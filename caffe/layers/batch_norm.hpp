@@ -32,7 +32,7 @@ class BatchNormLayer : public Layer {
   void rerun(const Tensors& src, const Tensors& dst, const ForwardContext& context) override;
   void add_up(const BackwardArguments& arguments) override;
   void backward(const BackwardArguments& arguments) override;
-  int64_t exact_slice() const override { return 0; }
+  int64_t exact_slice() const override;
   size_t saved_bytes() const override;
   void drop_saved() override { statistics_ = Tensor(); }
 

@@ -46,9 +46,11 @@ void channel_sums_and_products(const float* a, const float* b, const ChannelShap
 // so that the slices leave no trace in them.
 class SlicedSums {
  public:
+  // As Layer::exact_slice(): blocks of one channel, which is one long run, do not end with samples.
+  static int64_t exact_slice(int64_t channels) { return channels == 1 ? INT64_MAX : 0; }
+
   // Adds a slice; with `restart`, after letting go of what there is. `b` may be null.
   void add(const float* a, const float* b, const ChannelShape& shape, bool restart);
-  void clear() { sums_ = {}; }
 
   // Adds the sums of a, or of a * b, to the gradient of a parameter.
   void add_a_to(Parameter& parameter) const { add_to(parameter, 0); }

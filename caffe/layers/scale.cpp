@@ -96,6 +96,10 @@ void ScaleLayer::invert(const Tensor& dst, const Tensor& src, const BatchSlice& 
   }
 }
 
+int64_t ScaleLayer::exact_slice() const {
+  return parameters.empty() ? 0 : SlicedSums::exact_slice(parameters[0]->data.count());
+}
+
 size_t ScaleLayer::saved_bytes() const {
   size_t bytes = 0;
   for (const WeakChannels& weak : weak_.all()) bytes += weak.bytes();

@@ -29,7 +29,7 @@ class ScaleLayer : public Layer {
   void forward(const Tensors& src, const Tensors& dst, const ForwardContext& context) override;
   void invert(const Tensor& dst, const Tensor& src, const BatchSlice& slice) override;
   void backward(const BackwardArguments& arguments) override;
-  int64_t exact_slice() const override { return 0; }
+  int64_t exact_slice() const override;
   size_t saved_bytes() const override;
   void drop_saved() override { weak_.clear(); }
 

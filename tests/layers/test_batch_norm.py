@@ -196,3 +196,40 @@ def test_bad_shapes(text: str, shapes: list[list[int]], words: str) -> None:
 def test_bad_eps() -> None:
     with pytest.raises(ValueError, match="eps is 0, needs to be positive"):
         _core.layers.BatchNorm(eps=0)
+
+
+@pytest.mark.parametrize("shape", [(6, 3, 5, 4), (7, 5), (5, 3, 70, 65)])
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_slices_give_the_bits_of_the_whole(shape: tuple[int, ...], size: int) -> None:
+    """Sums first, slice by slice, then the gradient slice by slice, written over dy."""
+    layer = _core.layers.BatchNorm(eps=1e-5)
+    layer.reshape([shape])
+    assert layer.exact_slice() == 0
+    for parameter in layer.parameters:
+        parameter.data.zero()
+    x, y, dy, dx = (_core.Tensor(shape, _core.MemoryKind.DATA) for _ in range(4))
+    x.numpy()[...] = random_array(*shape) * 3 + 2
+    dy.numpy()[...] = random_array(*shape)
+    layer.forward([x], [y], _core.layers.ForwardContext(train=True))
+    wants = _core.layers.Propagation([True], [False] * 3)
+    layer.backward([_core.Tensor()], [y], [dy], [dx], wants)
+    batch = shape[0]
+    slices = [
+        (_core.layers.BatchSlice(index, begin, begin + size >= batch), begin)
+        for index, begin in enumerate(range(0, batch, size))
+    ]
+    for part, begin in slices:
+        end = min(begin + size, batch)
+        layer.add_up([_core.Tensor()], [y.slice(begin, end)], [dy.slice(begin, end)], wants, part)
+    for part, begin in slices:
+        end = min(begin + size, batch)
+        here = [dy.slice(begin, end)]
+        layer.backward([_core.Tensor()], [y.slice(begin, end)], here, here, wants, part)
+    np.testing.assert_array_equal(dy.numpy(), dx.numpy())
+
+
+def test_slices_of_one_channel_are_not_the_same() -> None:
+    """Its sums run over blocks that know no samples: backward is to take the whole batch."""
+    layer = _core.layers.BatchNorm(eps=1e-5)
+    layer.reshape([(9, 1, 4)])
+    assert layer.exact_slice() > 9
