@@ -40,6 +40,8 @@ void bind_memory(py::module_& m) {
     return result;
   });
   memory.def("reset_peak", [] { Arena::instance().tracker().reset_peak(); });
+  memory.def("start_pass", [] { Arena::instance().tracker().start_pass(); });
+  memory.def("room", [] { return Arena::instance().tracker().room(); });
   memory.def("set_scope",
              [](const std::string& layer) { Arena::instance().tracker().set_scope(layer); });
   memory.def("trim", [] { return Arena::instance().trim(); });

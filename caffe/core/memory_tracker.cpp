@@ -1,5 +1,7 @@
 #include "caffe/core/memory_tracker.hpp"
 
+#include <algorithm>
+
 namespace caffe {
 namespace {
 
@@ -20,6 +22,7 @@ const char* memory_kind_name(MemoryKind kind) {
 }
 
 void MemoryTracker::note_peak() {
+  most_of_pass_ = std::max(most_of_pass_, live_total_);
   if (live_total_ <= peak_.total) return;
   peak_.total = live_total_;
   peak_.by_kind = live_;
@@ -53,6 +56,16 @@ void MemoryTracker::set_scope(const std::string& layer) {
 void MemoryTracker::reset_peak() {
   std::lock_guard<std::mutex> lock(mutex_);
   peak_ = {live_total_, live_, scope_};
+}
+
+void MemoryTracker::start_pass() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  most_of_pass_ = live_total_;
+}
+
+int64_t MemoryTracker::room() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return most_of_pass_ - live_total_;
 }
 
 BytesByKind MemoryTracker::live() const {

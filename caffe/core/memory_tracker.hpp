@@ -44,6 +44,11 @@ class MemoryTracker {
   // Forgets the peak: it starts again from what is live now.
   void reset_peak();
 
+  // A pass over the net starts; room() is what it may yet take without needing more than it did so
+  // far. Of the kinds that the peak counts.
+  void start_pass();
+  int64_t room() const;
+
   BytesByKind live() const;
   MemoryPeak peak() const;
 
@@ -53,6 +58,7 @@ class MemoryTracker {
   mutable std::mutex mutex_;
   BytesByKind live_{};
   int64_t live_total_ = 0;  // as MemoryPeak::total counts
+  int64_t most_of_pass_ = 0;
   MemoryPeak peak_;
   std::string scope_;
 };

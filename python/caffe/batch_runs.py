@@ -19,6 +19,8 @@ from caffe.runtime import BatchPart, RuntimeLayer, parts_of
 
 #: Kept values larger than this are restored in slices of about this size, in bytes.
 _SLICE_BYTES = 8 * 2**20
+#: About what a convolution's parts need beside the tensors, in bytes.
+_WORKSPACE_BYTES = 32 * 2**20
 
 
 def forward_run(
@@ -146,7 +148,24 @@ class BackwardRuns:
             if not follows or not below:
                 break
             first, samples = first - 1, min(samples, below)
+        if self._fits_whole(first, last):
+            return BackwardRun(first, last)
         return BackwardRun(first, last, parts_of(self._batch(last), samples))
+
+    def _fits_whole(self, first: int, last: int) -> bool:
+        """Whether all that the run takes leaves the peak where forward had it: that is faster."""
+        slots = self._buffers.slots
+        values: set[int] = set()
+        size = 0
+        for index in range(first, last + 1):
+            layer = self._layers[index]
+            for root in self._kept.read_roots(layer):
+                values.update(value.index for value in self._kept.on_the_way(root))
+            if layer.propagation.bottoms[0] and not self._writes_in_place(index):
+                size += 4 * slots[layer.node.bottoms[0].index].count
+            if layer.layer.gradient_terms() > 0:
+                size += _WORKSPACE_BYTES
+        return size + sum(4 * slots[value].count for value in values) <= self._buffers.room()
 
     def _batch(self, index: int) -> int:
         shape = self._buffers.slots[self._layers[index].node.tops[0].index].shape
@@ -167,7 +186,8 @@ class BackwardRuns:
         roots = self._kept.read_roots(layer)
         if not all(self._kept.comes_in_parts(root, batch) for root in roots):
             return 0
-        size = max((self._kept.bytes_on_the_way(root) for root in roots), default=0)
+        values = [value for root in roots for value in self._kept.on_the_way(root)]
+        size = max((4 * self._buffers.slots[value.index].count for value in values), default=0)
         if self._gradients.saves_a_buffer(layer):
             size = max(size, 4 * self._buffers.slots[layer.node.bottoms[0].index].count)
         exact = cast(Layer, layer.layer).exact_slice()

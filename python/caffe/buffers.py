@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from caffe._core import Error, MemoryKind, Tensor
+from caffe._core import Error, MemoryKind, Tensor, memory
 from caffe.graph import Graph, Value
 from caffe.memory_plan import MemoryPlan
 from caffe.runtime import BatchPart, Slot
@@ -121,6 +121,14 @@ class Buffers:
     def allocate(self, shape: Sequence[int], kind: MemoryKind) -> Tensor:
         """Return a new buffer."""
         return Tensor(shape, kind)
+
+    def start_pass(self) -> None:
+        """Say that a forward pass begins, and a backward pass may follow."""
+        memory.start_pass()
+
+    def room(self) -> int:
+        """Return how many bytes may be taken without needing more than the pass did so far."""
+        return memory.room()
 
     def release_all(self) -> None:
         """Let go of every buffer that is not the user's to fill."""

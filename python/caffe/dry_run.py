@@ -20,9 +20,9 @@ from caffe.executor import Executor
 from caffe.graph import Graph, Node, Value
 from caffe.kept_values import KeptValues
 from caffe.layer_types.base import LayerLike
-from caffe.memory_plan import MemoryPlan
+from caffe.memory_plan import MemoryPlan, SavedValue
 from caffe.recomputation import Level, Way, expected_bytes, sparse_roots
-from caffe.runtime import RuntimeLayer, StoredPart, StoredReport, count_of
+from caffe.runtime import RuntimeLayer, Slot, count_of
 
 #: caffe/layers/convolution_maps.cpp: the larger side of a part of a batch, at most, in bytes.
 _PART_BYTES = 16 * 2**20
@@ -35,7 +35,7 @@ class Meter:
     def __init__(self) -> None:
         """Start at nothing."""
         self.live = 0
-        self.peak = 0
+        self.peak = 0  # of the one pass that it counts
         self.layer = ""
         self.peak_layer = ""
 
@@ -113,6 +113,12 @@ class _DryBuffers(Buffers):
         super().__init__(graph)
         self.meter = meter
 
+    def start_pass(self) -> None:
+        pass
+
+    def room(self) -> int:
+        return self.meter.peak - self.meter.live
+
     def allocate(self, shape: Sequence[int], kind: MemoryKind) -> Tensor:
         return cast(Tensor, HollowTensor(shape, _Block(self.meter, 4 * count_of(shape))))
 
@@ -125,25 +131,19 @@ class _DryKept(KeptValues):
         self._dry = buffers
         self._sparse: set[int] = set()
 
-    def save(self, root: Value, pass_number: int) -> None:
+    def _store(
+        self, saved: SavedValue, slot: Slot, tensor: Tensor, pass_number: int
+    ) -> tuple[StoredActivation, float]:
         buffers = self._dry
         if not self._sparse:
             self._sparse = sparse_roots(buffers.graph, buffers.plan.roots)
-        saved = buffers.plan.saved[root.index]
-        slot = buffers.slots[root.index]
-        if buffers.part is None or buffers.part.is_first:
-            slot.stored.clear()
-        tensor = buffers.data(root)
         size, held = tensor.bytes, cast(object, tensor)
         if saved.form != Form.RAW:
             level = Level.SIGN if saved.form == Form.SIGN else saved.level
-            size = expected_bytes(level, tensor.count, root.index in self._sparse)
+            size = expected_bytes(level, tensor.count, saved.value.index in self._sparse)
             held = _Block(buffers.meter, size)
-        stored = cast(StoredActivation, _HollowStored(saved.form, tensor.bytes, size, held))
-        slot.stored.append(StoredPart(buffers.part, stored))
-        report = self.reports.setdefault(root.index, StoredReport(saved, 0, 0, 0.0, None))
-        report.raw_bytes += tensor.bytes
-        report.stored_bytes += size
+        stored = _HollowStored(saved.form, tensor.bytes, size, held)
+        return cast(StoredActivation, stored), 0.0
 
     def error_factor(self, step: tuple[int, Way]) -> float:
         return 1.0

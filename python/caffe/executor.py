@@ -164,6 +164,7 @@ class Executor:
         self._held = {self.buffers.root(value).index for value in hold}
         if self.train and self.saves:
             self.forward_count += 1
+        self.buffers.start_pass()
         self.reports.clear()
         self.gradients.clear()
         self._went_back.clear()

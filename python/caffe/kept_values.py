@@ -18,12 +18,21 @@ from caffe.graph import Value
 from caffe.layer_errors import LayerErrors
 from caffe.memory_plan import SavedValue
 from caffe.recomputation import Recipe, Way
-from caffe.runtime import BatchPart, BoundSource, RuntimeLayer, StoredPart, StoredReport, count_of
+from caffe.runtime import (
+    BatchPart,
+    BoundSource,
+    RuntimeLayer,
+    Slot,
+    StoredPart,
+    StoredReport,
+    count_of,
+)
 
 _NOTHING = Tensor()
-#: What is restored for a recipe and not larger stays until it is released: cheaper than to restore
-#: it twice.
+#: What is restored for a recipe stays until it is released, rather than to be restored twice, if it
+#: is not larger, or takes not more than this share of the memory that the pass needed before.
 _SMALL_BYTES = 4 * 2**20
+_SHARE_OF_ROOM = 0.25
 _AS_KEPT = frozenset({Form.RAW, Form.SIGN})  # in memory as they are kept: nothing is gained
 _RANDOM_ACCESS = frozenset({Form.BOUNDED, Form.LOSSLESS})
 
@@ -59,6 +68,20 @@ class KeptValues:
         if part is None or part.is_first:
             slot.stored.clear()
         tensor = buffers.data(root)
+        stored, bound = self._store(saved, slot, tensor, pass_number)
+        slot.stored.append(StoredPart(part, stored))
+        report = self.reports.setdefault(
+            root.index, StoredReport(saved, 0, 0, bound, slot.nonzero_share)
+        )
+        report.raw_bytes += stored.raw_bytes
+        report.stored_bytes += stored.stored_bytes
+        report.error_bound = bound
+        report.nonzero_share = slot.nonzero_share
+
+    def _store(
+        self, saved: SavedValue, slot: Slot, tensor: Tensor, pass_number: int
+    ) -> tuple[StoredActivation, float]:
+        """Return a tensor in the form in which it is kept, and its error bound."""
         bound = 0.0
         if saved.form == Form.BOUNDED:
             assert self._bounds is not None
@@ -68,29 +91,18 @@ class KeptValues:
             saved.form,
             bound,
             saved.keep_sign,
-            self._dither_seed(root, pass_number) if saved.dither else None,
+            self._dither_seed(saved.value, pass_number) if saved.dither else None,
             slot.expected_bytes,
             self.counts_values,
             saved.negative_factor,
         )
-        slot.stored.append(StoredPart(part, stored))
         slot.expected_bytes = stored.stored_bytes
         if saved.form == Form.BOUNDED and self._bounds is not None and self.counts_values:
             self._bounds.saw_stored(saved, stored)
         statistics = stored.statistics
         if statistics.count:
             slot.nonzero_share = statistics.nonzeros / statistics.count
-        self._report(saved, stored, bound, slot.nonzero_share)
-
-    def _report(
-        self, saved: SavedValue, stored: StoredActivation, bound: float, share: float | None
-    ) -> None:
-        index = saved.value.index
-        report = self.reports.setdefault(index, StoredReport(saved, 0, 0, bound, share))
-        report.raw_bytes += stored.raw_bytes
-        report.stored_bytes += stored.stored_bytes
-        report.error_bound = bound
-        report.nonzero_share = share
+        return stored, bound
 
     def _dither_seed(self, root: Value, pass_number: int) -> int:
         """Return another seed for every value, slice and pass, the same in a run repeated."""
@@ -210,12 +222,13 @@ class KeptValues:
             return False
         return all(self.comes_in_parts(value, batch) for value in recipe.inputs)
 
-    def bytes_on_the_way(self, root: Value) -> int:
-        """Return the size of the largest value that is in memory while `root` is restored."""
+    def on_the_way(self, root: Value) -> list[Value]:
+        """Return the root values that come into memory while `root` is restored, in order."""
         slot = self._buffers.slots[root.index]
         recipe = self._buffers.plan.recipes.get(root.index)
         inputs = recipe.inputs if recipe and not slot.stored else ()
-        return max(4 * slot.count, *(self.bytes_on_the_way(value) for value in inputs), 0)
+        before = [other for value in inputs for other in self.on_the_way(value)]
+        return before if slot.data is not None else [*before, root]
 
     def _has_part(self, root: Value, part: BatchPart) -> bool:
         """Whether `part` of a value that is not in memory can be had without the whole."""
@@ -291,7 +304,8 @@ class KeptValues:
         """Return an input of a recipe; a small one stays in memory for those that read it next."""
         root = self._buffers.root(value)
         slot = self._buffers.slots[root.index]
-        small = 4 * slot.count <= _SMALL_BYTES and self._buffers.part is None
+        most = max(_SMALL_BYTES, _SHARE_OF_ROOM * self._buffers.room())
+        small = 4 * slot.count <= most and self._buffers.part is None
         if slot.stored and small and not self._at_hand(root):
             self._bring(root, layer)
         return self._known_again(value, layer)

@@ -28,8 +28,8 @@ SMALL_COUNT = 1024
 
 
 #: A value that is smaller by this factor than what it follows from is kept itself, not worked out
-#: from values within a bound.
-_MUCH_SMALLER = 8
+#: from values within a bound: restoring those would take longer.
+_MUCH_SMALLER = 4
 
 
 class Level(enum.IntEnum):
@@ -253,7 +253,7 @@ class Recomputation:
         if signs and not traits.keeps_sign:
             return None
         sizes = [self._count(value) for value in inputs]
-        if _MUCH_SMALLER * self._count(self._graph.values[root]) < sum(sizes):
+        if _MUCH_SMALLER * self._count(self._graph.values[root]) <= sum(sizes):
             return None  # its needs would bind the bound of all that it follows from
         wanted = Level.BOUNDED_SIGN if signs else level
         return Recipe(Way.RERUN, node.index, inputs, wanted)

@@ -7,6 +7,8 @@ import pytest
 from nets import make_solver, parameters
 from random_plans import CLASSES, XAVIER, RandomNet
 
+from caffe import batch_runs
+from caffe.buffers import Buffers
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import parse_net
 from caffe.solver import Solver
@@ -14,6 +16,14 @@ from caffe.solver import Solver
 SEEDS = range(25)
 STEPS = 2
 EXACT = "bound_type: ABS error_bound: 1e-6"  # as good as exact
+
+
+@pytest.fixture(autouse=True)
+def small_values_count_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever may go in slices does: backward restores by them, and all runs of layers take them."""
+    monkeypatch.setattr(batch_runs, "_SLICE_BYTES", 256)
+    monkeypatch.setattr(batch_runs, "_slices_pay", lambda *_: True)
+    monkeypatch.setattr(Buffers, "room", lambda self: 0)
 
 
 def layer(kind: str, bottoms: str, top: str, options: str = "") -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import itertools
 
-import networkx as nx
 import numpy as np
 import pytest
 from google.protobuf import text_format
 from nets import batches, make_solver, parameters, small_models, train
 
+from caffe import memory_plan
 from caffe._core.store import Form
 from caffe.proto import caffe_pb2 as pb
-from caffe.recomputation import Level
+from caffe.recomputation import Decision, Level, Recomputation
 from caffe.solver import Solver
 from caffe.solver_memory import fixed_bytes
 
@@ -98,36 +98,58 @@ def test_recomputation_never_keeps_more(name: str, mode: str) -> None:
     assert name == "lenet" or stored[0] < 0.95 * stored[1]
 
 
-def chain(costs: list[int], needs: set[int]) -> int:
-    """The least cost of saving values of a chain, each of which gives the next, by trying all."""
-    best = sum(costs)
-    for count in range(len(costs) + 1):
-        for saved in itertools.combinations(range(len(costs)), count):
-            known = set(saved)
-            for value in range(1, len(costs)):
-                if value - 1 in known:
-                    known.add(value)
-            if needs <= known:
-                best = min(best, sum(costs[value] for value in saved))
+DROPPED = """
+  layer { name: "drop1" type: "Dropout" bottom: "conv1" top: "drop1" }
+  layer { name: "norm1" type: "LRN" bottom: "drop1" top: "norm1" }
+"""
+CUTS = {
+    "normalised": (BLOCK + CONV2 % ("conv1", FILLER), "conv2"),
+    "pooled": (BLOCK + POOL + CONV2 % ("pool1", FILLER), "conv2"),
+    "dropped": (BLOCK.split('  layer { name: "scale1"', maxsplit=1)[0] + DROPPED, "norm1"),
+}
+
+
+def least_cost(recomputation: Recomputation) -> int:
+    """The least cost of saving nodes from which all that is read follows, by trying every set."""
+    nodes = list(recomputation._nodes())
+    sources = {}
+    for root, level in nodes:
+        higher = recomputation._higher(root, level)
+        recipe = recomputation._recipe(root, level) if higher is None else None
+        inputs = [(value.index, recipe.level) for value in recipe.inputs] if recipe else []
+        sources[root, level] = [(root, higher)] if higher is not None else inputs
+    read = {(root, level) for root, levels in recomputation._direct.items() for level in levels}
+
+    def follows(node: tuple[int, Level], saved: set[tuple[int, Level]]) -> bool:
+        return node in saved or (
+            bool(sources[node]) and all(follows(source, saved) for source in sources[node])
+        )
+
+    best = sum(recomputation._cost(*node) for node in nodes)
+    for count in range(len(nodes)):
+        for saved in itertools.combinations(nodes, count):
+            cost = sum(recomputation._cost(*node) for node in saved)
+            if cost < best and all(follows(node, set(saved)) for node in read):
+                best = cost
     return best
 
 
-def test_minimum_cuts_are_minima() -> None:
-    """The network that the plan builds, of chains small enough to try everything."""
-    rng = np.random.default_rng(1)
-    for _ in range(50):
-        length = int(rng.integers(2, 7))
-        costs = [int(cost) for cost in rng.integers(1, 20, length)]
-        needs = {int(v) for v in rng.choice(length, size=int(rng.integers(1, length + 1)))}
-        network = nx.DiGraph()
-        network.add_edge("known", ("in", 0))
-        for value, cost in enumerate(costs):
-            network.add_edge(("in", value), ("out", value), capacity=cost)
-            if value:
-                network.add_edge(("out", value - 1), ("in", value))
-            if value in needs:
-                network.add_edge(("out", value), "read")
-        assert nx.minimum_cut_value(network, "known", "read") == chain(costs, needs)
+@pytest.mark.parametrize("mode", ["LOSSLESS", "ADAPTIVE"])
+@pytest.mark.parametrize("name", CUTS)
+def test_the_cut_is_the_cheapest_way(name: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Recomputation] = []
+
+    class Noted(Recomputation):
+        def solve(self) -> Decision:
+            made.append(self)
+            return super().solve()
+
+    monkeypatch.setattr(memory_plan, "Recomputation", Noted)
+    solver_of(*CUTS[name], f"mode: {mode}")
+    largest = max(made, key=lambda one: len(list(one._nodes())))  # others are plans to compare with
+    assert 5 <= len(list(largest._nodes())) <= 14
+    cost = sum(largest._cost(*node) for node in largest._cut())
+    assert cost == least_cost(largest)
 
 
 def test_levels_are_ordered() -> None:

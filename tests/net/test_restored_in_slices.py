@@ -8,6 +8,7 @@ from nets import batches, make_solver, parameters, train
 
 from caffe import batch_runs, kept_values
 from caffe._core import memory
+from caffe.buffers import Buffers
 from caffe.proto import caffe_pb2 as pb
 from caffe.prototxt import parse_net
 from caffe.solver import Solver
@@ -66,9 +67,10 @@ RESIDUAL = (
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[batch_runs.BackwardRun]:
-    """Everything counts as large; the runs that backward then took."""
+    """Everything counts as large and nothing fits as a whole; the runs that backward then took."""
     monkeypatch.setattr(batch_runs, "_SLICE_BYTES", 4096)
     monkeypatch.setattr(kept_values, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(Buffers, "room", lambda self: 0)
     taken: list[batch_runs.BackwardRun] = []
     enter = batch_runs.BackwardRuns.enter
 
