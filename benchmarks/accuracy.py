@@ -104,7 +104,7 @@ def resnet() -> pb.SolverParameter:
 #: Net -> its solver, and the epochs that bring it above 0.91.
 NETS: dict[str, tuple[Callable[[], pb.SolverParameter], int]] = {
     "fashion_cnn": (fashion_cnn, 3),
-    "resnet": (resnet, 8),
+    "resnet": (resnet, 4),
 }
 
 

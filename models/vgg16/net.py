@@ -12,7 +12,11 @@ CROP = 224
 TRAIN_BATCH = 64
 VAL_BATCH = 25
 
+PIXEL_STD = 58  # of photographs, from 0 to 255: the first layer's weights bring them to about 1
+
 LEARN = [{"lr_mult": 1, "decay_mult": 1}, {"lr_mult": 2, "decay_mult": 0}]
+#: What msra gives 27 inputs, over the pixels' spread.
+FIRST = {"type": "gaussian", "std": round((2 / 27) ** 0.5 / PIXEL_STD, 4)}
 #: Channels of the convolutions of each stage; a stage ends with pooling.
 STAGES = [[64, 64], [128, 128], [256, 256, 256], [512, 512, 512], [512, 512, 512]]
 
@@ -28,7 +32,7 @@ def body(n: Any, data: Any, label: Any) -> Any:
                 num_output=outputs,
                 kernel_size=3,
                 pad=1,
-                weight_filler={"type": "msra"},
+                weight_filler=FIRST if top is data else {"type": "msra"},
             )
             n[f"conv{stage}_{i}"] = top
             n[f"relu{stage}_{i}"] = L.ReLU(top, in_place=True)

@@ -43,11 +43,11 @@ class Level(enum.IntEnum):
 
 
 #: Expected bits a value of dense values and of those that are mostly zeros. Measured on trained
-#: nets at the default bounds (benchmarks/sz_bench.py), rounded: only their order matters much.
+#: nets at the default bounds (benchmarks/memory.py), rounded: only their order matters much.
 _BITS = {
     Level.SIGN: (1.0, 1.0),
-    Level.BOUNDED: (3.2, 1.7),
-    Level.BOUNDED_SIGN: (3.4, 1.8),
+    Level.BOUNDED: (2.0, 1.5),
+    Level.BOUNDED_SIGN: (2.0, 1.6),
     Level.LOSSLESS: (28.0, 15.0),
     Level.RAW: (32.0, 32.0),
 }
