@@ -211,10 +211,12 @@ class KeptValues:
         return self._follow(recipe, root, layer)
 
     def comes_in_parts(self, root: Value, batch: int) -> bool:
-        """Whether slices of a batch of `root` can be had without the whole, as it is kept now."""
+        """Whether slices of a batch of `root` can be had without making the whole first."""
         slot = self._buffers.slots[root.index]
-        if slot.data is not None or slot.shape[:1] != (batch,):
+        if slot.shape[:1] != (batch,):
             return False
+        if slot.data is not None:
+            return slot.data_part is None and not slot.data.is_mask
         if slot.stored:
             return all(kept.activation.form in _RANDOM_ACCESS for kept in slot.stored)
         recipe = self._buffers.plan.recipes.get(root.index)

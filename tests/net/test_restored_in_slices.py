@@ -182,3 +182,20 @@ def test_slices_are_left_alone_where_they_save_nothing(size: int) -> None:
     net = net_of(RESIDUAL, "all", shape)
     sliced = peak_of_a_step(net, shape, f"LOSSLESS slice: {size}")
     assert sliced <= 1.01 * peak_of_a_step(net, shape, "LOSSLESS")
+
+
+def test_a_value_that_is_there_as_a_whole_does_not_bring_others() -> None:
+    """What pooling gives is at hand for LRN; the signs in front of it still come in slices."""
+    shape = SIZES["LARGE"]
+    body = f"""
+      layer {{ name: "a" type: "Convolution" bottom: "data" top: "a"
+        convolution_param {{ num_output: 16 kernel_size: 3 pad: 1 {FILLER} }} }}
+      layer {{ name: "relu" type: "ReLU" bottom: "a" top: "a" }}
+      {POOL}
+      layer {{ name: "norm" type: "LRN" bottom: "pool" top: "norm" }}
+      layer {{ name: "b" type: "Convolution" bottom: "norm" top: "b"
+        convolution_param {{ num_output: 4 kernel_size: 3 pad: 1 {FILLER} }} }}
+    """
+    largest = 4 * 16 * shape[0] * shape[2] * shape[3]
+    solver = make_solver(net_of(body, "b", shape), compression="mode: ADAPTIVE")
+    assert peak_of_backward(solver, shape) < 2 * largest
