@@ -18,7 +18,7 @@ from caffe.kept_values import KeptValues
 from caffe.runtime import BatchPart, RuntimeLayer, parts_of
 
 #: Kept values larger than this are restored in slices of about this size, in bytes.
-_SLICE_BYTES = 8 * 2**20
+SLICE_BYTES = 8 * 2**20
 #: About what a convolution's parts need beside the tensors, in bytes.
 _WORKSPACE_BYTES = 32 * 2**20
 
@@ -191,8 +191,8 @@ class BackwardRuns:
         if self._gradients.saves_a_buffer(layer):
             size = max(size, 4 * self._buffers.slots[layer.node.bottoms[0].index].count)
         exact = cast(Layer, layer.layer).exact_slice()
-        samples = exact or max(1, batch * _SLICE_BYTES // max(size, 1))
-        return samples if size > _SLICE_BYTES and samples < batch else 0
+        samples = exact or max(1, batch * SLICE_BYTES // max(size, 1))
+        return samples if size > SLICE_BYTES and samples < batch else 0
 
 
 def _goes_back_in_slices(layer: RuntimeLayer) -> bool:

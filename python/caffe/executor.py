@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from caffe._core import Error, Tensor, memory
-from caffe._core.layers import BatchSlice, ForwardContext, Layer
-from caffe.batch_runs import BackwardRun, BackwardRuns, forward_run
+from caffe._core.layers import BatchSlice, ForwardContext, Layer, Propagation
+from caffe.batch_runs import SLICE_BYTES, BackwardRun, BackwardRuns, forward_run
 from caffe.buffers import Buffers
 from caffe.debug_info import DebugInfo
 from caffe.gradients import Gradients
@@ -32,6 +32,7 @@ from caffe.runtime import (
     Slot,
     StoredReport,
     check_shape,
+    count_of,
     parts_of,
 )
 
@@ -408,19 +409,19 @@ class Executor:
             terms = layer.layer.gradient_terms()
             shape = self.slots[node.tops[0].index].shape
             self.bounds.saw_gradient(index, diff_dst[0], terms, shape[0] if shape else 1)
-        diff_src = self.gradients.for_bottoms(layer, lowest)
         began = time.perf_counter()
+        propagation = layer.propagation
+        if lowest is not None and self._lets_go_between(layer):
+            weights = Propagation([False], propagation.parameters)
+            self._call_backward(layer, src, dst, diff_dst, [Tensor()], weights)
+            buffers.drop_data(buffers.root(node.bottoms[0]))
+            src = [Tensor()]
+            propagation = Propagation([True], [False] * len(propagation.parameters))
+        diff_src = self.gradients.for_bottoms(layer, lowest)
         if facts.traits.alias and len(diff_dst) == 1:
             _pass_on(diff_dst[0], diff_src[0])
         else:
-            with LayerErrors(node, users_code=True):
-                arguments = (src, dst, diff_dst, diff_src, layer.propagation)
-                if part is None:
-                    layer.layer.backward(*arguments)
-                else:
-                    cast(Layer, layer.layer).backward(
-                        *arguments, part.core
-                    )  # no other takes slices
+            self._call_backward(layer, src, dst, diff_dst, diff_src, propagation)
         self.gradients.settle()
         took = time.perf_counter() - began
         if self.debug:
@@ -429,6 +430,37 @@ class Executor:
         if not self.plan.retains_all:
             self._release_after_backward(layer)
         return took * 1e3
+
+    def _lets_go_between(self, layer: RuntimeLayer) -> bool:
+        """Whether a slice of a layer's large input goes once the weights have their gradient.
+
+        Then the bottom's gradient takes its place. Who wants the slice after that has it restored
+        again.
+        """
+        node, part = layer.node, self.buffers.part
+        if part is None or len(node.bottoms) != 1 or layer.layer.gradient_terms() == 0:
+            return False
+        held = self.slots[self.buffers.root(node.bottoms[0]).index].data_part
+        large = 4 * count_of(self.buffers.shape(node.bottoms[0])) > SLICE_BYTES
+        both = layer.propagation.bottoms[0] and any(layer.propagation.parameters)
+        return large and both and held == part
+
+    def _call_backward(
+        self,
+        layer: RuntimeLayer,
+        src: list[Tensor],
+        dst: list[Tensor],
+        diff_dst: list[Tensor],
+        diff_src: list[Tensor],
+        propagation: Propagation,
+    ) -> None:
+        part = self.buffers.part
+        with LayerErrors(layer.node, users_code=True):
+            if part is None:
+                layer.layer.backward(src, dst, diff_dst, diff_src, propagation)
+            else:  # no other takes slices
+                core = cast(Layer, layer.layer)
+                core.backward(src, dst, diff_dst, diff_src, propagation, part.core)
 
     def _release_after_backward(self, layer: RuntimeLayer) -> None:
         part = self.buffers.part

@@ -21,7 +21,7 @@ EXACT = "bound_type: ABS error_bound: 1e-6"  # as good as exact
 @pytest.fixture(autouse=True)
 def small_values_count_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever may go in slices does, in backward and where slices are asked for."""
-    monkeypatch.setattr(batch_runs, "_SLICE_BYTES", 256)
+    monkeypatch.setattr(batch_runs, "SLICE_BYTES", 256)
     monkeypatch.setattr(batch_runs, "_slices_pay", lambda *_: True)
     monkeypatch.setattr(Buffers, "room", lambda self: 0)
 

@@ -68,7 +68,7 @@ RESIDUAL = (
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[batch_runs.BackwardRun]:
     """Everything counts as large and nothing fits as a whole; the runs that backward then took."""
-    monkeypatch.setattr(batch_runs, "_SLICE_BYTES", 4096)
+    monkeypatch.setattr(batch_runs, "SLICE_BYTES", 4096)
     monkeypatch.setattr(kept_values, "_SMALL_BYTES", 0)
     monkeypatch.setattr(Buffers, "room", lambda self: 0)
     taken: list[batch_runs.BackwardRun] = []
