@@ -98,5 +98,7 @@ def plot(records: list[Record], path: Path) -> None:
         panel.set_ylim(0, 1.05 * highest)
         panel.set_title(f"{record['mode']}\npeak {record['peak'] / MIB:.0f} MiB", fontsize="medium")
     panels[0].set_ylabel(f"{drawn[0]['net']}, batch {drawn[0]['batch']}: MiB")
-    panels[0].legend(fontsize="small")
+    by_kind = [panel for panel in panels if panel.get_legend_handles_labels()[0]]
+    if by_kind:
+        by_kind[0].legend(fontsize="small")
     figure.savefig(path, dpi=110)
