@@ -7,12 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from google.protobuf import text_format
 from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import accuracy
 import accuracy_report
 import memory_report
+from caffe.proto import caffe_pb2 as pb
 from photographs import MEAN, Batches, write_crops
 
 N = 500
@@ -87,6 +89,9 @@ def test_a_failed_configuration_is_reported_beside_the_others() -> None:
     assert cells["PyTorch"][8] == "0.50"
 
 
+FIELDS = ("sigma_factor", "bound_cap", "dither", "budget", "negative_factor")
+
+
 def test_runs_of_the_accuracy_study_begin_with_the_exact_ones() -> None:
     runs = list(accuracy.plan(["fashion_cnn", "resnet"]))
     assert len(set(runs)) == len(runs)
@@ -94,9 +99,19 @@ def test_runs_of_the_accuracy_study_begin_with_the_exact_ones() -> None:
         ("fashion_cnn", "exact", 1), ("resnet", "exact", 1),
         ("fashion_cnn", "exact", 2), ("resnet", "exact", 2),
     ]  # fmt: skip
-    known = {setting.name: accuracy.is_known(setting) for _, setting, _ in runs}
-    assert known["exact"] and known["default"] and known["cap 0.3, dither"]
-    assert not accuracy.is_known(accuracy.Setting("odd", "no_such_field: 1"))
+    written = {
+        setting.name: text_format.Parse(setting.text, pb.CompressionParameter())
+        for _, setting, _ in runs
+    }
+    defaults = pb.CompressionParameter()
+    changed = {
+        name: {field for field in FIELDS if getattr(param, field) != getattr(defaults, field)}
+        for name, param in written.items()
+    }
+    assert changed["default"] == set()
+    assert all(written["default"].HasField(field) for field in FIELDS)
+    assert changed["default, no dither"] == {"dither"}
+    assert changed["cap 0.3"] == {"sigma_factor", "bound_cap"}
 
 
 def test_differences_are_taken_seed_by_seed() -> None:
