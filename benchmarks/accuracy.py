@@ -1,8 +1,8 @@
 """What compression costs in accuracy: Fashion-MNIST, two nets, one setting at a time, over seeds.
 
     python -m caffe prepare fashion-mnist -out data/fashion_mnist
-    python benchmarks/accuracy.py -minutes 600 -out out/accuracy.jsonl
-    python benchmarks/accuracy.py -report -out out/accuracy.jsonl      # tables and picture alone
+    python benchmarks/accuracy.py -minutes 240                   # goes on with results/accuracy.jsonl
+    python benchmarks/accuracy.py -report                        # tables and picture alone
 
 The runs come in the order of what they tell; each becomes a line of the file -out, and what is
 there already is not run again. After -minutes no other run begins.
@@ -32,6 +32,7 @@ from common import ROOT, heading
 
 IMAGES = 60_000
 BATCH = 64
+RESULTS = ROOT / "benchmarks" / "results" / "accuracy.jsonl"
 SAMPLES = 100  # how often a run's ratio and bounds are noted
 
 
@@ -206,7 +207,7 @@ def main() -> None:
     parser.add_argument("-iterations", type=int, default=-(-IMAGES // BATCH), help="in an epoch")
     parser.add_argument("-most", type=int, default=10**9, help="runs at most, those done included")
     parser.add_argument("-report", action="store_true", help="run nothing")
-    parser.add_argument("-out", type=Path, default=ROOT / "out" / "accuracy.jsonl")
+    parser.add_argument("-out", type=Path, default=RESULTS)
     given = parser.parse_args()
     nets = given.net.split(",")
     if not set(nets) <= set(NETS):
