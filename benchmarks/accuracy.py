@@ -1,8 +1,8 @@
 """What compression costs in accuracy: Fashion-MNIST, two nets, one setting at a time, over seeds.
 
     python -m caffe prepare fashion-mnist -out data/fashion_mnist
-    python benchmarks/accuracy.py -minutes 240                   # goes on with results/accuracy.jsonl
-    python benchmarks/accuracy.py -report                        # tables and picture alone
+    python benchmarks/accuracy.py -minutes 240        # goes on with results/accuracy.jsonl
+    python benchmarks/accuracy.py -report             # tables and picture alone
 
 The runs come in the order of what they tell; each becomes a line of the file -out, and what is
 there already is not run again. After -minutes no other run begins.
@@ -156,7 +156,7 @@ def train(net: str, setting: Setting, seed: int, epochs: int, iterations: int) -
     return {
         "accuracies": accuracies,
         "loss": sum(losses[-iterations:]) / iterations,
-        "ratio": raw / max(stored, 1),
+        "ratio": 1.0 if setting == EXACT else raw / max(stored, 1),
         "kept": stored,  # mean over training; 0 in mode NONE, which keeps what it has
         "seconds": seconds,
         "bounds": bounds,
