@@ -91,9 +91,8 @@ void ScaleLayer::invert(const Tensor& dst, const Tensor& src, const BatchSlice& 
   } else {
     for_each_value(shape, [=](int64_t c, int64_t i) { x[i] = y[i] / s[c]; });
   }
-  for (const WeakChannels& weak : weak_.all()) {
-    weak.restore(x, shape, first_of_channel(src, shape, slice));
-  }
+  const int64_t first = first_of_channel(src, shape, slice);
+  for (const WeakChannels& weak : weak_.all()) weak.restore(x, shape, first);
 }
 
 int64_t ScaleLayer::exact_slice() const {

@@ -15,9 +15,10 @@ void for_each_of_channel(const ChannelShape& shape, int64_t channel, int64_t beg
                          const Body& body) {
   for (int64_t at = begin; at < end;) {
     const int64_t n = at / shape.inner;
-    const int64_t plane = ((n * shape.channels + channel) - n) * shape.inner;
+    const int64_t skipped =
+        (n * (shape.channels - 1) + channel) * shape.inner;  // of other channels
     const int64_t stop = std::min(end, (n + 1) * shape.inner);
-    for (; at < stop; ++at) body(plane + at, at);
+    for (; at < stop; ++at) body(skipped + at, at);
   }
 }
 

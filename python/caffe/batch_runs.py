@@ -112,6 +112,11 @@ class BackwardRun:
     parts: list[BatchPart] = field(default_factory=list)  # none: the batch as a whole
     slices_gradients: bool = False  # gradients within the run are of a slice, too
 
+    @property
+    def layers(self) -> range:
+        """The layers, in the order in which backward meets them."""
+        return range(self.last, self.first - 1, -1)
+
 
 class BackwardRuns:
     """Finds the runs of a backward pass, one after the other as it gets there."""

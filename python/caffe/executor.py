@@ -330,32 +330,33 @@ class Executor:
         """
         times: list[tuple[int, float]] = []
         runs = BackwardRuns(self.layers, self.buffers, self.kept, self.gradients)
-        index = start
-        while index >= end:
-            run = runs.enter(index, end)
-            indices = range(run.last, run.first - 1, -1)
-            for index in indices:
+        last = start
+        while last >= end:
+            run = runs.enter(last, end)
+            for index in run.layers:
                 for hook in self.hooks.before_backward:
                     hook(index)
             took = self._backward_run(run)
             times += [
-                (index, took[index]) for index in indices if self.layers[index].facts.runs_backward
+                (index, took[index])
+                for index in run.layers
+                if self.layers[index].facts.runs_backward
             ]
-            for index in indices:
+            for index in run.layers:
                 for hook in self.hooks.after_backward:
                     hook(index)
-            index = run.first - 1
+            last = run.first - 1
         return times
 
     def _backward_run(self, run: BackwardRun) -> dict[int, float]:
         """Run the layers of a run for one slice after the other; milliseconds by layer."""
-        took = dict.fromkeys(range(run.first, run.last + 1), 0.0)
+        took = dict.fromkeys(run.layers, 0.0)
         turns: Sequence[BatchPart | None] = run.parts or [None]
         first = self.layers[run.first]
         sums = bool(run.parts) and first.facts.traits.sums_first
         for part in turns:
             with self._working_on(part, run):
-                for index in range(run.last, run.first - 1, -1):
+                for index in run.layers:
                     layer = self.layers[index]
                     if not layer.facts.runs_backward:
                         continue

@@ -10,8 +10,7 @@ from caffe.hdf5_snapshot import require_h5py
 from caffe.lr_policy import check_policy
 from caffe.memory_limit import parse_limit
 from caffe.proto import caffe_pb2 as pb
-
-MOST_NEGATIVE_FACTOR = 1024  # the compressor's
+from caffe.sz import LARGEST_FACTOR
 
 #: Fields that any finite number will do for.
 _FINITE = ("weight_decay", "clip_gradients", "gamma", "power")
@@ -57,10 +56,10 @@ def check_compression(compression: pb.CompressionParameter) -> None:
             raise ValueError(
                 f"compression_param: {name} is {value:g}, needs to be a number from 0 up"
             )
-    if not 1 <= compression.negative_factor <= MOST_NEGATIVE_FACTOR:
+    if not 1 <= compression.negative_factor <= LARGEST_FACTOR:
         raise ValueError(
             f"compression_param: negative_factor is {compression.negative_factor:g}, needs to be "
-            f"from 1 to {MOST_NEGATIVE_FACTOR}"
+            f"from 1 to {LARGEST_FACTOR}"
         )
     if compression.interval < 1:
         raise ValueError(f"compression_param: interval is {compression.interval}, needs at least 1")

@@ -31,6 +31,8 @@ COMPRESSION = {
     "sigma_factor: -1": "sigma_factor is -1",
     "bound_cap: nan": "bound_cap is nan",
     "paper_a: -1": "paper_a is -1",
+    "negative_factor: 0.5": "negative_factor is 0.5, needs to be from 1 to 1024",
+    "negative_factor: nan": "negative_factor is nan",
 }
 
 

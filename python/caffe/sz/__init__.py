@@ -24,13 +24,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Buffer
 
-__all__ = ["Error", "Info", "compress", "decompress", "decompress_range", "info"]
+__all__ = [
+    "LARGEST_FACTOR",
+    "Error",
+    "Info",
+    "compress",
+    "decompress",
+    "decompress_range",
+    "info",
+]
 
 Error = _core.sz.Error
 """A stream that cannot be decoded; a RuntimeError."""
 
 _MODES = ("abs", "rel")
-_LARGEST_FACTOR = 1024
+LARGEST_FACTOR = 1024  # of negative values
 _TYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -99,10 +107,10 @@ def compress(
         )
     if dither is not None and not 0 <= dither < 2**32:
         raise ValueError(f"sz.compress: dither is {dither}; needs a seed from 0 to 2**32 - 1")
-    if not 1 <= negative_factor <= _LARGEST_FACTOR:
+    if not 1 <= negative_factor <= LARGEST_FACTOR:
         raise ValueError(
             f"sz.compress: negative_factor is {negative_factor}; needs a number from 1 to "
-            f"{_LARGEST_FACTOR}"
+            f"{LARGEST_FACTOR}"
         )
     if negative_factor != 1 and not keep_sign:
         raise ValueError(f"sz.compress: negative_factor is {negative_factor}; needs keep_sign")
