@@ -22,6 +22,10 @@ constexpr int kPadding = 64;  // bytes a kernel may read past the end of the cod
 // differences of two codes, and the symbols of their residuals, fit 16 bits.
 constexpr int kCodeLimit = 16380;
 
+// |x| / step up to this gives a code that keeps the bound whatever the rounding: a step is short of two
+// bounds by one in 2^10, and five operations round by at most 512 * 2^-24 steps each.
+constexpr float kSureCodes = 512;
+
 // --- the model (FORMAT.md, "Contexts" and "Symbols") ---
 
 constexpr int kLevels = 6;  // of activity

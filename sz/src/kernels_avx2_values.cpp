@@ -83,8 +83,8 @@ SZ_INLINE __m256 dequantize8(__m256i code, __m256 dither, __m256 step) {
 }
 
 // Codes of 8 values as int32, 0 where they may not be used; `good` keeps its ones only where they
-// may.
-template <Signs kSign, bool kDither>
+// may. Without kCheck nothing is decoded: the codes are right where `good` keeps its ones.
+template <Signs kSign, bool kDither, bool kCheck>
 SZ_INLINE __m256i quantize8(__m256 x, __m256 dither, const Grid<float>& grid, __m256* good) {
   const __m256i one = _mm256_set1_epi32(1);
   const Scale<float>&positive = grid.positive, &negative = grid.negative;
@@ -114,6 +114,11 @@ SZ_INLINE __m256i quantize8(__m256 x, __m256 dither, const Grid<float>& grid, __
     }
     const __m256i below = _mm256_srai_epi32(as_integers(x), 31);
     code = _mm256_sub_epi32(_mm256_xor_si256(magnitude, below), below);
+  }
+  if constexpr (!kCheck) {
+    const __m256 sure = _mm256_set1_ps(kSureCodes);
+    *good = _mm256_and_ps(*good, _mm256_cmp_ps(absolute(scaled), sure, _CMP_LE_OQ));
+    return _mm256_andnot_si256(as_integers(zero), code);
   }
   const __m256 step = by_sign<kSign>(x, positive.step, negative.step);
   const __m256 y = dequantize8<kSign, kDither>(code, dither, step);
@@ -168,8 +173,14 @@ bool quantize_block(const Block<const float>& block, const Grid<float>& grid, in
     if constexpr (kDither) {
       dither16(block.first + static_cast<uint64_t>(lane) * block.index_stride, grid.seed, dither);
     }
-    const __m256i a = quantize8<kSign, kDither>(_mm256_loadu_ps(src), dither[0], grid, &good);
-    const __m256i b = quantize8<kSign, kDither>(_mm256_loadu_ps(src + 8), dither[1], grid, &good);
+    const __m256 x[2] = {_mm256_loadu_ps(src), _mm256_loadu_ps(src + 8)};
+    __m256 sure = as_floats(_mm256_set1_epi32(-1));
+    __m256i a = quantize8<kSign, kDither, false>(x[0], dither[0], grid, &sure);
+    __m256i b = quantize8<kSign, kDither, false>(x[1], dither[1], grid, &sure);
+    if (_mm256_movemask_ps(sure) != 255) {
+      a = quantize8<kSign, kDither, true>(x[0], dither[0], grid, &good);
+      b = quantize8<kSign, kDither, true>(x[1], dither[1], grid, &good);
+    }
     store256(rows[lane], _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xd8));
   }
   for (int half = 0; half < kHalves; half++) {

@@ -81,7 +81,8 @@ SZ_INLINE __m512 dequantize16(__m512i code, __m512 dither, __m512 step) {
 }
 
 // Codes of 16 values, 0 where they may not be used; `good` keeps its ones only where they may.
-template <Signs kSign, bool kDither>
+// Without kCheck nothing is decoded: the codes are right where `good` keeps its ones.
+template <Signs kSign, bool kDither, bool kCheck>
 SZ_INLINE __m256i quantize16(__m512 x, __m512 dither, const Grid<float>& grid, __mmask16* good) {
   const __m512i one = _mm512_set1_epi32(1);
   const Scale<float>&positive = grid.positive, &negative = grid.negative;
@@ -112,9 +113,13 @@ SZ_INLINE __m256i quantize16(__m512 x, __m512 dither, const Grid<float>& grid, _
     }
     code = _mm512_mask_sub_epi32(magnitude, below, _mm512_setzero_si512(), magnitude);
   }
+  const __mmask16 zero = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_EQ_OQ);
+  if constexpr (!kCheck) {
+    *good = _mm512_mask_cmp_ps_mask(*good, size, _mm512_set1_ps(kSureCodes), _CMP_LE_OQ);
+    return _mm512_maskz_cvtepi32_epi16(_knot_mask16(zero), code);
+  }
   const __m512 step = by_sign<kSign>(below, positive.step, negative.step);
   const __m512 y = dequantize16<kSign, kDither>(code, dither, step);
-  const __mmask16 zero = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_EQ_OQ);
   const __mmask16 in_range =
       _mm512_cmp_ps_mask(size, _mm512_set1_ps(static_cast<float>(kCodeLimit)), _CMP_LE_OQ);
   const __m512 threshold = by_sign<kSign>(below, positive.threshold, negative.threshold);
@@ -199,7 +204,11 @@ bool quantize_block(const Block<const float>& block, const Grid<float>& grid, in
     if constexpr (kDither) {
       dither = dither16(block.first + static_cast<uint64_t>(lane) * block.index_stride, grid.seed);
     }
-    store256(rows[lane], quantize16<kSign, kDither>(_mm512_loadu_ps(src), dither, grid, &good));
+    const __m512 x = _mm512_loadu_ps(src);
+    __mmask16 sure = 0xffff;
+    __m256i row = quantize16<kSign, kDither, false>(x, dither, grid, &sure);
+    if (sure != 0xffff) row = quantize16<kSign, kDither, true>(x, dither, grid, &good);
+    store256(rows[lane], row);
   }
   to_steps(rows, codes);
   return good == 0xffff;
