@@ -19,7 +19,16 @@ from typing import IO
 
 from common import heading, markdown
 
-CASES = (("bvlc_reference_caffenet", "16 3 227 227"), ("fashion_cnn", "64 1 28 28"))
+#: Net -> N C H W of its batches.
+NETS = {
+    "bvlc_reference_caffenet": "16 3 227 227",
+    "fashion_cnn": "64 1 28 28",
+    "resnet18": "32 3 224 224",
+    "resnet50": "16 3 224 224",
+    "efficientnet_b0": "16 3 224 224",
+    "bvlc_googlenet": "32 3 224 224",
+    "vgg16": "16 3 224 224",
+}
 MODES = ("NONE", "LOSSLESS", "ADAPTIVE")
 PYTORCH = "PyTorch"
 
@@ -76,10 +85,12 @@ def measure(names: list[str], model: str, shape: str, given: argparse.Namespace)
     for contestant in contestants:
         deciles = statistics.quantiles(contestant.milliseconds, n=10)
         median = medians[contestant.name]
-        against = f"{median / medians[PYTORCH]:.2f}" if PYTORCH in medians else ""
+        ratios = [
+            f"{median / medians[other]:.2f}" if other in medians else ""
+            for other in ("NONE", PYTORCH)
+        ]
         spread = f"{deciles[0]:.1f} - {deciles[-1]:.1f}"
-        plain = f"{median / medians['NONE']:.2f}"
-        rows.append([f"{model}, {shape}", contestant.name, f"{median:.1f}", spread, plain, against])
+        rows.append([f"{model}, {shape}", contestant.name, f"{median:.1f}", spread, *ratios])
     return rows
 
 
@@ -89,13 +100,15 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=6, help="turns for each contestant")
     parser.add_argument("--iterations", type=int, default=5, help="iterations in a turn")
+    parser.add_argument("--net", nargs="+", choices=NETS, default=list(NETS)[:2])
+    parser.add_argument("--mode", nargs="+", choices=MODES, default=list(MODES))
     parser.add_argument("--without-pytorch", action="store_true")
     given = parser.parse_args()
-    names = [*MODES] if given.without_pytorch else [*MODES, PYTORCH]
+    names = given.mode if given.without_pytorch else [*given.mode, PYTORCH]
     head = ["net, batch", "", "median ms", "10% - 90%", "/ NONE", "/ PyTorch"]
     rows = [head]
-    for model, shape in CASES:
-        rows += measure(names, model, shape, given)
+    for model in given.net:
+        rows += measure(names, model, NETS[model], given)
     print(*heading(), *markdown(rows), sep="\n")
 
 

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 
-WARM_UP = 10  # iterations; within them ADAPTIVE has set its bounds four times
+WARM_UP = 5  # iterations; within them ADAPTIVE has set its bounds three times
 
 
 def comet(mode: str, model: str, shape: str, threads: int) -> Callable[[], object]:
