@@ -43,12 +43,16 @@ struct Blocks {
   }
   template <typename V>
   Block<V> direct(V* values, int step) const {
-    return {values + step, static_cast<int64_t>(stride), first + static_cast<uint64_t>(step),
-            stride};
+    return {values + step, static_cast<int64_t>(stride), pair(step), static_cast<uint32_t>(stride)};
   }
   template <typename V>
   Block<V> buffered(V* buffer, int step) const {
-    return {buffer, kBlockSteps, first + static_cast<uint64_t>(step), stride};
+    return {buffer, kBlockSteps, pair(step), static_cast<uint32_t>(stride)};
+  }
+
+ private:
+  uint32_t pair(int step) const {
+    return static_cast<uint32_t>(first) + static_cast<uint32_t>(step / 2);
   }
 };
 

@@ -12,20 +12,20 @@ namespace {
 
 #include "values.inl"
 
-// Lists the values of a block that the grid does not take. False if there are too many.
+// Lists the values of a block at `step` that the grid does not take. False if there are too many.
 template <typename T>
-bool add_exceptions(const Block<const T>& block, const Grid<T>& grid, uint64_t first, size_t most,
-                    Scratch* s, size_t* count) {
+bool add_exceptions(const Blocks& blocks, const Block<const T>& block, int step,
+                    const Grid<T>& grid, size_t most, Scratch* s, size_t* count) {
+  const LanesOf<const T> lanes(block, grid.seed);
   for (int lane = 0; lane < kLanes; lane++) {
     for (int t = 0; t < kBlockSteps; t++) {
-      const T x = block.values[lane * block.stride + t];
-      const uint64_t index =
-          block.first + static_cast<uint64_t>(lane) * block.index_stride + static_cast<uint64_t>(t);
-      const T dither = grid.dither ? static_cast<T>(dither_of(index, grid.seed)) : T(0);
+      const T x = lanes.values(lane)[t];
+      const T dither = grid.dither ? static_cast<T>(dither_of(lanes.key(lane), t)) : T(0);
       int code;
       if (quantize_value(x, dither, grid, &code)) continue;
       if (*count == most) return false;
-      s->exception_at[*count] = static_cast<uint32_t>(index - first);
+      s->exception_at[*count] = static_cast<uint32_t>(static_cast<uint64_t>(lane) * blocks.stride) +
+                                static_cast<uint32_t>(step + t);
       std::memcpy(reinterpret_cast<uint8_t*>(s->exception_values) + *count * sizeof(T), &x,
                   sizeof(T));
       ++*count;
@@ -46,7 +46,7 @@ bool quantize_lanes(const Kernels& kernels, const Grid<T>& grid, const Blocks& b
     if (value_kernels.quantize(block, grid, s->codes + step * kLanes) || exceptions == nullptr) {
       continue;
     }
-    if (!add_exceptions(block, grid, blocks.first, most, s, exceptions)) return false;
+    if (!add_exceptions(blocks, block, step, grid, most, s, exceptions)) return false;
   }
   return true;
 }

@@ -102,12 +102,8 @@ void decompress_values(Context& context, const uint8_t* src, size_t size, const 
   check_request<T>(header, first, count);
   if (count == 0) return;
   Context::Impl& impl = context.impl();
-  Grid<T> grid = {};
-  grid.positive.step = static_cast<T>(header.step);
-  grid.negative.step = negative_step(grid.positive.step, header.negative_factor);
-  grid.signs = signs_of(header.keep_sign, header.negative_factor);
-  grid.dither = header.dither;
-  grid.seed = header.seed;
+  const Grid<T> grid = grid_of(static_cast<T>(header.step), header.negative_factor,
+                               header.keep_sign, header.dither, header.seed);
   impl.model.layout = layout;
   if (header.modelled) impl.model.set_decoder(sections.frequencies);
   list_offsets(src, sections, &impl.offsets);

@@ -39,10 +39,13 @@ bool multiply(const std::vector<int64_t>& shape, uint64_t* count) {
   return true;
 }
 
-// A finite number of the values' own type, so that code 0 is 0 whatever it is multiplied with.
+// 0, or a normal number of the values' own type: then only code 0 is 0, and all codes are finite or
+// overflow to infinity.
 bool is_step(double step, Type type) {
-  if (type == Type::Float64) return step >= 0 && std::isfinite(step);
-  return step >= 0 && step <= FLT_MAX && static_cast<double>(static_cast<float>(step)) == step;
+  if (step == 0) return true;
+  if (type == Type::Float64) return step >= DBL_MIN && step <= DBL_MAX;
+  return step >= FLT_MIN && step <= FLT_MAX &&
+         static_cast<double>(static_cast<float>(step)) == step;
 }
 
 // Reads the field behind the shape. A factor of 1 has none.

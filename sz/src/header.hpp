@@ -12,7 +12,7 @@
 
 namespace sz {
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr size_t kFixedHeader = 40;
 constexpr size_t kMaxDims = 32;
 constexpr size_t kFactorBytes = 8;  // of negative_factor, where it is not 1

@@ -22,9 +22,9 @@ constexpr int kPadding = 64;  // bytes a kernel may read past the end of the cod
 // differences of two codes, and the symbols of their residuals, fit 16 bits.
 constexpr int kCodeLimit = 16380;
 
-// |x| / step up to this gives a code that keeps the bound whatever the rounding: a step is short of two
-// bounds by one in 2^10, and five operations round by at most 512 * 2^-24 steps each.
-constexpr float kSureCodes = 512;
+// Codes up to this keep the bound whatever the rounding: a step is short of two bounds by one in 2^10,
+// and five operations round by at most 512 * 2^-24 steps each.
+constexpr int kSureCodes = 512;
 
 // --- the model (FORMAT.md, "Contexts" and "Symbols") ---
 
@@ -73,9 +73,7 @@ enum class Signs : uint8_t {
 };
 constexpr int kSigns = 3;
 
-// Decoded values are (code + dither) * step, or, where signs are kept, (|code| - 1/2 + dither) * step
-// with the code's sign. Unless signs are scaled, both scales are the same; if they are, negative
-// values have dither 0.
+// What codes mean: values.inl. Unless signs are scaled, both scales are the same.
 template <typename T>
 struct Grid {
   Scale<T> positive;
@@ -83,16 +81,19 @@ struct Grid {
   Signs signs;
   bool dither;
   uint32_t seed;
+  // Of codes from -8 to 7, at [code & 15]. A decoded value is base + dither * slope.
+  T base[16];
+  T slope[16];
 };
 
-// Where the lanes of a block begin: value t of lane l is at values[l * stride + t], and its index
-// in the whole array, which keys the dither, is first + l * index_stride + t.
+// Where the lanes of a block begin: value t of lane l is at values[l * stride + t], and its dither
+// belongs to pair + l * pair_stride + t / 2.
 template <typename T>
 struct Block {
   T* values;
   int64_t stride;
-  uint64_t first;
-  uint64_t index_stride;
+  uint32_t pair;
+  uint32_t pair_stride;
 };
 
 // Raw bits, written from the end to the front as rANS does, so that they are read forwards.

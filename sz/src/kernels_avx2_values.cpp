@@ -20,29 +20,22 @@ SZ_INLINE __m256 sign_bits() {
 SZ_INLINE __m256 absolute(__m256 x) {
   return _mm256_andnot_ps(sign_bits(), x);
 }
-// dither_of() of 16 values in a row.
-SZ_INLINE void dither16(uint64_t first, uint32_t seed, __m256* dither) {
-  const auto low = static_cast<uint32_t>(first);
-  if (low > 0xffffffffu - 15) {
-    float values[16];
-    for (uint64_t i = 0; i < 16; i++) values[i] = dither_of(first + i, seed);
-    dither[0] = _mm256_loadu_ps(values);
-    dither[1] = _mm256_loadu_ps(values + 8);
-    return;
-  }
-  const uint32_t key = static_cast<uint32_t>(first >> 32) * 0x9e3779b9u ^ seed;
-  for (int i = 0; i < 2; i++) {
-    __m256i h = _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(low) + 8 * i),
-                                 _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    h = _mm256_xor_si256(h, _mm256_set1_epi32(static_cast<int>(key)));
-    h = _mm256_mullo_epi32(_mm256_xor_si256(h, _mm256_srli_epi32(h, 16)),
-                           _mm256_set1_epi32(static_cast<int>(0x85ebca6bu)));
-    h = _mm256_mullo_epi32(_mm256_xor_si256(h, _mm256_srli_epi32(h, 13)),
-                           _mm256_set1_epi32(static_cast<int>(0xc2b2ae35u)));
-    h = _mm256_xor_si256(h, _mm256_srli_epi32(h, 16));
-    h = _mm256_sub_epi32(_mm256_srli_epi32(h, 8), _mm256_set1_epi32(1 << 23));
-    dither[i] = _mm256_mul_ps(_mm256_cvtepi32_ps(h), _mm256_set1_ps(0x1p-24f));
-  }
+
+// dither_of() of 16 values, each plus `more`, a multiple of 2^-17 below 64.
+SZ_INLINE void dither16(uint32_t key, float more, __m256* dither) {
+  const __m256i steps = _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+                                           _mm256_set1_epi32(static_cast<int>(kPairStep)));
+  __m256i h = _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(key)), steps);
+  h = _mm256_mullo_epi32(_mm256_xor_si256(h, _mm256_srli_epi32(h, 16)),
+                         _mm256_set1_epi32(0x7feb352d));
+  h = _mm256_mullo_epi32(_mm256_xor_si256(h, _mm256_srli_epi32(h, 15)),
+                         _mm256_set1_epi32(static_cast<int>(0x846ca68bu)));
+  h = _mm256_permute4x64_epi64(_mm256_xor_si256(h, _mm256_srli_epi32(h, 16)), 0xd8);
+  // A half below these bits is 128 + half / 2^16.
+  const __m256i exponent = _mm256_set1_epi16(0x4300);
+  const __m256 less = _mm256_set1_ps(128 - 0x1p-17f - more);
+  dither[0] = _mm256_sub_ps(as_floats(_mm256_unpacklo_epi16(h, exponent)), less);
+  dither[1] = _mm256_sub_ps(as_floats(_mm256_unpackhi_epi16(h, exponent)), less);
 }
 
 // One of two numbers for each value, by the sign of `x`. Both are the same unless signs are scaled.
@@ -52,83 +45,116 @@ SZ_INLINE __m256 by_sign(__m256 x, float positive, float negative) {
   return _mm256_blendv_ps(_mm256_set1_ps(positive), _mm256_set1_ps(negative), x);
 }
 
+// Eight codes of a table that are looked up by their last three bits, or, where signs are kept, by
+// those of their magnitude.
+template <Signs kSign>
+struct SmallCodes {
+  static constexpr int kLeast = kSign == Signs::Lost ? -4 : kSign == Signs::Scaled ? -2 : -7;
+  static constexpr int kMost = kSign == Signs::Lost ? 3 : kSign == Signs::Scaled ? 5 : 7;
+
+  // `table` is one of a grid's.
+  static __m256 load(const float* table) {
+    const __m256 from_zero = _mm256_loadu_ps(table), below = _mm256_loadu_ps(table + 8);
+    if constexpr (kSign == Signs::Lost) return _mm256_blend_ps(from_zero, below, 0xf0);
+    if constexpr (kSign == Signs::Scaled) return _mm256_blend_ps(from_zero, below, 0xc0);
+    return from_zero;
+  }
+  // Whether 16 codes are in the table.
+  static bool has(__m256i codes) {
+    const __m256i over = _mm256_cmpgt_epi16(codes, _mm256_set1_epi16(kMost));
+    const __m256i under = _mm256_cmpgt_epi16(_mm256_set1_epi16(kLeast), codes);
+    const __m256i out = _mm256_or_si256(over, under);
+    return _mm256_testz_si256(out, out) != 0;
+  }
+};
+
+// Values of 8 small codes.
 template <Signs kSign, bool kDither>
-SZ_INLINE __m256 dequantize8(__m256i code, __m256 dither, __m256 step) {
-  const __m256 q = _mm256_cvtepi32_ps(code);
-  const __m256 zero = as_floats(_mm256_cmpeq_epi32(code, _mm256_setzero_si256()));
-  if constexpr (kSign == Signs::Lost) {
-    if constexpr (!kDither) return _mm256_mul_ps(q, step);
-    const __m256i positive = _mm256_cmpgt_epi32(code, _mm256_setzero_si256());
-    const __m256 base = _mm256_cvtepi32_ps(_mm256_add_epi32(code, positive));
-    return _mm256_andnot_ps(zero, _mm256_mul_ps(_mm256_add_ps(base, dither), step));
+SZ_INLINE __m256 look_up8(__m256i code, __m256 dither, __m256 base, __m256 slope) {
+  const __m256i key = kSign == Signs::Kept ? _mm256_abs_epi32(code) : code;
+  __m256 y = _mm256_permutevar8x32_ps(base, key);
+  if constexpr (kDither) {
+    y = _mm256_add_ps(y, _mm256_mul_ps(dither, _mm256_permutevar8x32_ps(slope, key)));
   }
-  const __m256 sign = _mm256_and_ps(q, sign_bits());
-  const __m256 magnitude = absolute(q);
-  __m256 y;
-  if constexpr (!kDither) {
-    y = _mm256_mul_ps(_mm256_sub_ps(magnitude, _mm256_set1_ps(0.5f)), step);
-  } else {
-    const __m256 base = _mm256_sub_ps(magnitude, _mm256_set1_ps(1.5f));
-    if constexpr (kSign == Signs::Scaled) {  // with 1, negative values are as without dither
-      dither = _mm256_blendv_ps(dither, _mm256_set1_ps(1.0f), q);
-    }
-    y = _mm256_mul_ps(_mm256_add_ps(base, dither), step);
-    const __m256 smallest = _mm256_set1_ps(Float<float>::kSmallest);
-    const __m256 crossing = _mm256_cmp_ps(magnitude, _mm256_set1_ps(1.0f), _CMP_EQ_OQ);
-    __m256 small = _mm256_or_ps(crossing, _mm256_cmp_ps(y, smallest, _CMP_NGT_UQ));
-    if constexpr (kSign == Signs::Scaled) small = _mm256_andnot_ps(q, small);  // the sign bits
-    y = _mm256_blendv_ps(y, smallest, small);
-  }
-  return _mm256_andnot_ps(zero, _mm256_or_ps(y, sign));
+  if constexpr (kSign != Signs::Kept) return y;
+  return _mm256_xor_ps(y, _mm256_and_ps(as_floats(code), sign_bits()));
 }
 
-// Codes of 8 values as int32, 0 where they may not be used; `good` keeps its ones only where they
-// may. Without kCheck nothing is decoded: the codes are right where `good` keeps its ones.
-template <Signs kSign, bool kDither, bool kCheck>
-SZ_INLINE __m256i quantize8(__m256 x, __m256 dither, const Grid<float>& grid, __m256* good) {
+// Values of any 8 codes.
+template <Signs kSign, bool kDither>
+SZ_INLINE __m256 dequantize8(__m256i code, __m256 dither, const Grid<float>& grid) {
+  const __m256 q = _mm256_cvtepi32_ps(code);
+  const __m256 step = by_sign<kSign>(as_floats(code), grid.positive.step, grid.negative.step);
+  if constexpr (kSign == Signs::Lost && !kDither) return _mm256_mul_ps(q, step);
+  const __m256 zero = as_floats(_mm256_cmpeq_epi32(code, _mm256_setzero_si256()));
+  const __m256 sign = _mm256_and_ps(q, sign_bits());
+  const __m256 magnitude = absolute(q), half = _mm256_set1_ps(0.5f), one = _mm256_set1_ps(1);
+  __m256 y;
+  if constexpr (kSign == Signs::Lost) {
+    const __m256 base = _mm256_mul_ps(_mm256_sub_ps(magnitude, half), step);
+    y = _mm256_sub_ps(_mm256_or_ps(base, sign), _mm256_mul_ps(dither, step));
+  } else if constexpr (!kDither) {
+    y = _mm256_or_ps(_mm256_mul_ps(_mm256_sub_ps(magnitude, half), step), sign);
+  } else {
+    __m256 less = one, crossing = _mm256_cmp_ps(magnitude, one, _CMP_EQ_OQ);
+    if constexpr (kSign == Signs::Scaled) {  // negative values have no dither
+      less = _mm256_blendv_ps(one, half, q);
+      crossing = _mm256_andnot_ps(q, crossing);
+      dither = _mm256_blendv_ps(dither, _mm256_setzero_ps(), q);
+    }
+    const __m256 base = _mm256_mul_ps(_mm256_sub_ps(magnitude, less), step);
+    y = _mm256_sub_ps(base, _mm256_mul_ps(dither, step));
+    y = _mm256_blendv_ps(y, _mm256_set1_ps(Float<float>::kSmallest), crossing);
+    y = _mm256_or_ps(y, sign);
+  }
+  return _mm256_andnot_ps(zero, y);
+}
+
+// What to add to the dither in quantise8(), so that truncating does the rest.
+template <Signs kSign>
+constexpr float kUp = kSign == Signs::Lost ? 0 : 1.5f;
+
+SZ_INLINE __m256 is_zero(__m256 x) {
+  return _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_EQ_OQ);
+}
+
+// Codes of 8 values as int32: beyond kSureCodes, or not those, where they may miss the bound.
+template <Signs kSign, bool kDither>
+SZ_INLINE __m256i quantize8(__m256 x, __m256 up, const Grid<float>& grid) {
   const __m256i one = _mm256_set1_epi32(1);
-  const Scale<float>&positive = grid.positive, &negative = grid.negative;
-  const __m256 scaled = _mm256_mul_ps(x, by_sign<kSign>(x, positive.inverse, negative.inverse));
-  const __m256 zero = _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_EQ_OQ);
+  const __m256 scaled =
+      _mm256_mul_ps(x, by_sign<kSign>(x, grid.positive.inverse, grid.negative.inverse));
   __m256i code;
   if constexpr (kSign == Signs::Lost && !kDither) {
     code = _mm256_cvtps_epi32(scaled);
   } else if constexpr (kSign == Signs::Lost) {
-    code = _mm256_cvtps_epi32(_mm256_sub_ps(scaled, dither));
-    const __m256i below = _mm256_srai_epi32(code, 31);
-    code = _mm256_add_epi32(code, _mm256_add_epi32(below, one));
+    code = _mm256_cvtps_epi32(_mm256_floor_ps(_mm256_add_ps(scaled, up)));
+    code = _mm256_add_epi32(code, _mm256_add_epi32(_mm256_srai_epi32(code, 31), one));
   } else {
-    __m256i magnitude;
-    if constexpr (!kDither) {
-      magnitude = _mm256_cvtps_epi32(_mm256_ceil_ps(absolute(scaled)));
-      magnitude = _mm256_max_epi32(magnitude, one);
-    } else {
-      const __m256 size = absolute(scaled);
-      __m256 moved = _mm256_sub_ps(_mm256_add_ps(size, _mm256_set1_ps(0.5f)), dither);
-      if constexpr (kSign == Signs::Scaled) {
-        const __m256 less = _mm256_sub_ps(size, _mm256_set1_ps(1.0f));  // exact from 1/2
-        moved = _mm256_blendv_ps(moved, _mm256_ceil_ps(less), x);
-      }
-      magnitude = _mm256_cvtps_epi32(moved);
-      magnitude = _mm256_add_epi32(_mm256_max_epi32(magnitude, _mm256_setzero_si256()), one);
+    if constexpr (!kDither) up = _mm256_set1_ps(1);
+    if constexpr (kDither && kSign == Signs::Scaled) {
+      up = _mm256_blendv_ps(up, _mm256_set1_ps(1), x);
     }
-    const __m256i below = _mm256_srai_epi32(as_integers(x), 31);
-    code = _mm256_sub_epi32(_mm256_xor_si256(magnitude, below), below);
+    code = _mm256_cvttps_epi32(_mm256_add_ps(absolute(scaled), up));
+    code = _mm256_sign_epi32(code, as_integers(x));
   }
-  if constexpr (!kCheck) {
-    const __m256 sure = _mm256_set1_ps(kSureCodes);
-    *good = _mm256_and_ps(*good, _mm256_cmp_ps(absolute(scaled), sure, _CMP_LE_OQ));
-    return _mm256_andnot_si256(as_integers(zero), code);
-  }
-  const __m256 step = by_sign<kSign>(x, positive.step, negative.step);
-  const __m256 y = dequantize8<kSign, kDither>(code, dither, step);
+  return _mm256_andnot_si256(as_integers(is_zero(x)), code);
+}
+
+// Zeros in place of codes that miss the bound; then `good` loses its ones there.
+template <Signs kSign, bool kDither>
+SZ_INLINE __m256i check8(__m256 x, __m256 dither, const Grid<float>& grid, __m256i code,
+                         __m256* good) {
+  const Scale<float>&positive = grid.positive, &negative = grid.negative;
+  const __m256 scaled = _mm256_mul_ps(x, by_sign<kSign>(x, positive.inverse, negative.inverse));
   const __m256 limit = _mm256_set1_ps(static_cast<float>(kCodeLimit));
   const __m256 in_range = _mm256_cmp_ps(absolute(scaled), limit, _CMP_LE_OQ);
+  const __m256 y = dequantize8<kSign, kDither>(code, dither, grid);
   const __m256 threshold = by_sign<kSign>(x, positive.threshold, negative.threshold);
   const __m256 in_bound = _mm256_cmp_ps(absolute(_mm256_sub_ps(x, y)), threshold, _CMP_LE_OQ);
-  const __m256 ok = _mm256_or_ps(zero, _mm256_and_ps(in_range, in_bound));
+  const __m256 ok = _mm256_or_ps(is_zero(x), _mm256_and_ps(in_range, in_bound));
   *good = _mm256_and_ps(*good, ok);
-  return _mm256_and_si256(code, as_integers(_mm256_andnot_ps(zero, ok)));
+  return _mm256_and_si256(code, as_integers(ok));
 }
 
 // Transposes 16 rows of 16 words, `from` and `to` words apart.
@@ -162,31 +188,68 @@ SZ_INLINE void transpose(const int16_t* src, size_t from, int16_t* dst, size_t t
 // Values from here that are fetched early: hardware does not follow so many lanes.
 constexpr int kAhead = 4 * kBlockSteps;
 
+// 16 codes in order, from two halves.
+SZ_INLINE __m256i pack16(const __m256i* code) {
+  return _mm256_permute4x64_epi64(_mm256_packs_epi32(code[0], code[1]), 0xd8);
+}
+
+template <Signs kSign, bool kDither>
+SZ_INLINE __m256i quantize_row(const float* src, uint32_t key, const Grid<float>& grid) {
+  __m256 up[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+  if constexpr (kDither) dither16(key, kUp<kSign>, up);
+  __m256i code[2];
+  for (int i = 0; i < 2; i++) {
+    code[i] = quantize8<kSign, kDither>(_mm256_loadu_ps(src + 8 * i), up[i], grid);
+  }
+  return pack16(code);
+}
+
+// Checks the codes of a row, large ones among them; false if there are some that may not be used.
+template <Signs kSign, bool kDither>
+bool check_row(const float* src, uint32_t key, const Grid<float>& grid, int16_t* row) {
+  __m256 dither[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+  if constexpr (kDither) dither16(key, 0, dither);
+  __m256 good = as_floats(_mm256_set1_epi32(-1));
+  __m256i code[2];
+  for (int i = 0; i < 2; i++) {
+    const __m256i before = _mm256_cvtepi16_epi32(load128(row + 8 * i));
+    code[i] = check8<kSign, kDither>(_mm256_loadu_ps(src + 8 * i), dither[i], grid, before, &good);
+  }
+  store256(row, pack16(code));
+  return _mm256_movemask_ps(good) == 255;
+}
+
+// Whether codes are beyond kSureCodes, by the largest magnitudes; that of -2^15 is 2^15.
+SZ_INLINE bool is_sure(__m256i magnitudes) {
+  const __m256i sure = _mm256_set1_epi16(kSureCodes);
+  const __m256i over = _mm256_subs_epu16(magnitudes, sure);
+  return _mm256_testz_si256(over, over) != 0;
+}
+
 template <Signs kSign, bool kDither>
 bool quantize_block(const Block<const float>& block, const Grid<float>& grid, int16_t* codes) {
-  __m256 good = as_floats(_mm256_set1_epi32(-1));
-  __m256 dither[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+  const LanesOf<const float> lanes(block, grid.seed);
   alignas(32) int16_t rows[kLanes][kBlockSteps];
+  __m256i most = _mm256_setzero_si256();
   for (int lane = 0; lane < kLanes; lane++) {
-    const float* src = block.values + lane * block.stride;
+    const float* src = lanes.values(lane);
     _mm_prefetch(reinterpret_cast<const char*>(src + kAhead), _MM_HINT_T0);
-    if constexpr (kDither) {
-      dither16(block.first + static_cast<uint64_t>(lane) * block.index_stride, grid.seed, dither);
+    const __m256i row = quantize_row<kSign, kDither>(src, lanes.key(lane), grid);
+    most = _mm256_max_epu16(most, _mm256_abs_epi16(row));
+    store256(rows[lane], row);
+  }
+  bool good = true;
+  if (!is_sure(most)) {
+    for (int lane = 0; lane < kLanes; lane++) {
+      if (is_sure(_mm256_abs_epi16(load256(rows[lane])))) continue;
+      const float* src = lanes.values(lane);
+      good = check_row<kSign, kDither>(src, lanes.key(lane), grid, rows[lane]) && good;
     }
-    const __m256 x[2] = {_mm256_loadu_ps(src), _mm256_loadu_ps(src + 8)};
-    __m256 sure = as_floats(_mm256_set1_epi32(-1));
-    __m256i a = quantize8<kSign, kDither, false>(x[0], dither[0], grid, &sure);
-    __m256i b = quantize8<kSign, kDither, false>(x[1], dither[1], grid, &sure);
-    if (_mm256_movemask_ps(sure) != 255) {
-      a = quantize8<kSign, kDither, true>(x[0], dither[0], grid, &good);
-      b = quantize8<kSign, kDither, true>(x[1], dither[1], grid, &good);
-    }
-    store256(rows[lane], _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xd8));
   }
   for (int half = 0; half < kHalves; half++) {
     transpose(rows[16 * half], kBlockSteps, codes + 16 * half, kLanes);
   }
-  return _mm256_movemask_ps(good) == 255;
+  return good;
 }
 
 // By what becomes of signs, and dither.
@@ -202,23 +265,28 @@ bool quantize_floats(const Block<const float>& block, const Grid<float>& grid, i
 
 template <Signs kSign, bool kDither>
 void dequantize_block(const int16_t* codes, const Grid<float>& grid, const Block<float>& block) {
-  const float positive = grid.positive.step, negative = grid.negative.step;
+  using Small = SmallCodes<kSign>;
+  const LanesOf<float> lanes(block, grid.seed);
+  const __m256 base = Small::load(grid.base), slope = Small::load(grid.slope);
   __m256 dither[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
   alignas(32) int16_t rows[kLanes][kBlockSteps];
   for (int half = 0; half < kHalves; half++) {
     transpose(codes + 16 * half, kLanes, rows[16 * half], kBlockSteps);
   }
   for (int lane = 0; lane < kLanes; lane++) {
-    float* dst = block.values + lane * block.stride;
+    float* dst = lanes.values(lane);
     if constexpr (kDither) {
-      dither16(block.first + static_cast<uint64_t>(lane) * block.index_stride, grid.seed, dither);
+      dither16(lanes.key(lane), 0, dither);
     }
-    const __m256i a = _mm256_cvtepi16_epi32(load128(rows[lane]));
-    const __m256i b = _mm256_cvtepi16_epi32(load128(rows[lane] + 8));
-    const __m256 step_a = by_sign<kSign>(as_floats(a), positive, negative);
-    const __m256 step_b = by_sign<kSign>(as_floats(b), positive, negative);
-    _mm256_storeu_ps(dst, dequantize8<kSign, kDither>(a, dither[0], step_a));
-    _mm256_storeu_ps(dst + 8, dequantize8<kSign, kDither>(b, dither[1], step_b));
+    const __m256i low = _mm256_cvtepi16_epi32(load128(rows[lane]));
+    const __m256i high = _mm256_cvtepi16_epi32(load128(rows[lane] + 8));
+    if (Small::has(load256(rows[lane]))) {
+      _mm256_storeu_ps(dst, look_up8<kSign, kDither>(low, dither[0], base, slope));
+      _mm256_storeu_ps(dst + 8, look_up8<kSign, kDither>(high, dither[1], base, slope));
+    } else {
+      _mm256_storeu_ps(dst, dequantize8<kSign, kDither>(low, dither[0], grid));
+      _mm256_storeu_ps(dst + 8, dequantize8<kSign, kDither>(high, dither[1], grid));
+    }
   }
 }
 

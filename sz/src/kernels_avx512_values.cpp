@@ -20,26 +20,20 @@ SZ_INLINE __m512 sign_bits() {
   return _mm512_set1_ps(-0.0f);
 }
 
-// dither_of() of 16 values in a row.
-SZ_INLINE __m512 dither16(uint64_t first, uint32_t seed) {
-  const auto low = static_cast<uint32_t>(first);
-  if (low > 0xffffffffu - 15) {
-    float values[16];
-    for (uint64_t i = 0; i < 16; i++) values[i] = dither_of(first + i, seed);
-    return _mm512_loadu_ps(values);
-  }
-  const uint32_t key = static_cast<uint32_t>(first >> 32) * 0x9e3779b9u ^ seed;
-  __m512i h =
-      _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(low)),
-                       _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
-  h = _mm512_xor_si512(h, _mm512_set1_epi32(static_cast<int>(key)));
-  h = _mm512_mullo_epi32(_mm512_xor_si512(h, _mm512_srli_epi32(h, 16)),
-                         _mm512_set1_epi32(static_cast<int>(0x85ebca6bu)));
-  h = _mm512_mullo_epi32(_mm512_xor_si512(h, _mm512_srli_epi32(h, 13)),
-                         _mm512_set1_epi32(static_cast<int>(0xc2b2ae35u)));
-  h = _mm512_xor_si512(h, _mm512_srli_epi32(h, 16));
-  h = _mm512_sub_epi32(_mm512_srli_epi32(h, 8), _mm512_set1_epi32(1 << 23));
-  return _mm512_mul_ps(_mm512_cvtepi32_ps(h), _mm512_set1_ps(0x1p-24f));
+// dither_of() of 16 values, each plus `more`, a multiple of 2^-17 below 64.
+SZ_INLINE __m512 dither16(uint32_t key, float more) {
+  const __m256i steps = _mm256_mullo_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+                                           _mm256_set1_epi32(static_cast<int>(kPairStep)));
+  __m256i h = _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(key)), steps);
+  h = _mm256_mullo_epi32(_mm256_xor_si256(h, _mm256_srli_epi32(h, 16)),
+                         _mm256_set1_epi32(0x7feb352d));
+  h = _mm256_mullo_epi32(_mm256_xor_si256(h, _mm256_srli_epi32(h, 15)),
+                         _mm256_set1_epi32(static_cast<int>(0x846ca68bu)));
+  h = _mm256_xor_si256(h, _mm256_srli_epi32(h, 16));
+  // A half below these bits is 128 + half / 2^16.
+  const __m512i exponent = _mm512_set1_epi32(0x43000000);
+  const __m512i bits = _mm512_or_si512(_mm512_cvtepu16_epi32(h), exponent);
+  return _mm512_sub_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(128 - 0x1p-17f - more));
 }
 
 // One of two numbers for each value, by its sign. Both are the same unless signs are scaled.
@@ -49,84 +43,92 @@ SZ_INLINE __m512 by_sign(__mmask16 is_negative, float positive, float negative) 
   return _mm512_mask_mov_ps(_mm512_set1_ps(positive), is_negative, _mm512_set1_ps(negative));
 }
 
-template <Signs kSign, bool kDither>
-SZ_INLINE __m512 dequantize16(__m512i code, __m512 dither, __m512 step) {
-  if constexpr (kSign == Signs::Lost && !kDither)
-    return _mm512_mul_ps(_mm512_cvtepi32_ps(code), step);
-  const __mmask16 nonzero = _mm512_test_epi32_mask(code, code);
-  if constexpr (kSign == Signs::Lost) {
-    const __mmask16 positive = _mm512_cmpgt_epi32_mask(code, _mm512_setzero_si512());
-    const __m512i base = _mm512_mask_sub_epi32(code, positive, code, _mm512_set1_epi32(1));
-    return _mm512_maskz_mul_ps(nonzero, _mm512_add_ps(_mm512_cvtepi32_ps(base), dither), step);
-  }
-  const __m512 q = _mm512_cvtepi32_ps(code);
-  const __m512 magnitude = _mm512_abs_ps(q);
-  __m512 y;
-  if constexpr (!kDither) {
-    y = _mm512_mul_ps(_mm512_sub_ps(magnitude, _mm512_set1_ps(0.5f)), step);
-  } else {
-    const __m512 base = _mm512_sub_ps(magnitude, _mm512_set1_ps(1.5f));
-    const __mmask16 below = _mm512_movepi32_mask(code);
-    if constexpr (kSign == Signs::Scaled) {  // with 1, negative values are as without dither
-      dither = _mm512_mask_mov_ps(dither, below, _mm512_set1_ps(1.0f));
-    }
-    y = _mm512_mul_ps(_mm512_add_ps(base, dither), step);
-    const __m512 smallest = _mm512_set1_ps(Float<float>::kSmallest);
-    const __mmask16 inside = _mm512_cmp_ps_mask(magnitude, _mm512_set1_ps(1.0f), _CMP_NEQ_UQ);
-    __mmask16 large = _mm512_mask_cmp_ps_mask(inside, y, smallest, _CMP_GT_OQ);
-    if constexpr (kSign == Signs::Scaled) large = _kor_mask16(large, below);
-    y = _mm512_mask_mov_ps(smallest, large, y);
-  }
-  return _mm512_maskz_or_ps(nonzero, y, _mm512_and_ps(q, sign_bits()));
+// Whether a grid's tables have 16 codes.
+SZ_INLINE bool are_small(__m256i codes) {
+  const __m256i moved = _mm256_add_epi16(codes, _mm256_set1_epi16(8));
+  return _mm256_testz_si256(moved, _mm256_set1_epi16(~15)) != 0;
 }
 
-// Codes of 16 values, 0 where they may not be used; `good` keeps its ones only where they may.
-// Without kCheck nothing is decoded: the codes are right where `good` keeps its ones.
-template <Signs kSign, bool kDither, bool kCheck>
-SZ_INLINE __m256i quantize16(__m512 x, __m512 dither, const Grid<float>& grid, __mmask16* good) {
+// Values of any 16 codes.
+template <Signs kSign, bool kDither>
+SZ_INLINE __m512 dequantize16(__m512i code, __m512 dither, const Grid<float>& grid) {
+  const __mmask16 below = _mm512_movepi32_mask(code);
+  const __m512 q = _mm512_cvtepi32_ps(code);
+  const __m512 step = by_sign<kSign>(below, grid.positive.step, grid.negative.step);
+  if constexpr (kSign == Signs::Lost && !kDither) return _mm512_mul_ps(q, step);
+  const __mmask16 nonzero = _mm512_test_epi32_mask(code, code);
+  const __m512 sign = _mm512_and_ps(q, sign_bits());
+  const __m512 magnitude = _mm512_abs_ps(q);
+  const __m512 half = _mm512_set1_ps(0.5f), one = _mm512_set1_ps(1);
+  if constexpr (kSign == Signs::Lost) {
+    const __m512 base = _mm512_or_ps(_mm512_mul_ps(_mm512_sub_ps(magnitude, half), step), sign);
+    return _mm512_maskz_sub_ps(nonzero, base, _mm512_mul_ps(dither, step));
+  } else if constexpr (!kDither) {
+    const __m512 y = _mm512_mul_ps(_mm512_sub_ps(magnitude, half), step);
+    return _mm512_maskz_or_ps(nonzero, y, sign);
+  } else {
+    __m512 less = one;
+    __mmask16 crossing = _mm512_cmp_ps_mask(magnitude, one, _CMP_EQ_OQ);
+    if constexpr (kSign == Signs::Scaled) {  // negative values have no dither
+      less = _mm512_mask_mov_ps(one, below, half);
+      crossing = _kandn_mask16(below, crossing);
+      dither = _mm512_maskz_mov_ps(_knot_mask16(below), dither);
+    }
+    const __m512 base = _mm512_mul_ps(_mm512_sub_ps(magnitude, less), step);
+    const __m512 y = _mm512_sub_ps(base, _mm512_mul_ps(dither, step));
+    const __m512 smallest = _mm512_set1_ps(Float<float>::kSmallest);
+    return _mm512_maskz_or_ps(nonzero, _mm512_mask_mov_ps(y, crossing, smallest), sign);
+  }
+}
+
+// What to add to the dither in quantize16(), so that truncating does the rest.
+template <Signs kSign>
+constexpr float kUp = kSign == Signs::Lost ? 0 : 1.5f;
+
+// Codes of 16 values: beyond kSureCodes, or not those, where they may miss the bound.
+template <Signs kSign, bool kDither>
+SZ_INLINE __m256i quantize16(__m512 x, __m512 up, const Grid<float>& grid) {
   const __m512i one = _mm512_set1_epi32(1);
-  const Scale<float>&positive = grid.positive, &negative = grid.negative;
   const __mmask16 below = _mm512_movepi32_mask(_mm512_castps_si512(x));
-  const __m512 scaled = _mm512_mul_ps(x, by_sign<kSign>(below, positive.inverse, negative.inverse));
-  const __m512 size = _mm512_abs_ps(scaled);
+  const __m512 scaled =
+      _mm512_mul_ps(x, by_sign<kSign>(below, grid.positive.inverse, grid.negative.inverse));
   __m512i code;
   if constexpr (kSign == Signs::Lost && !kDither) {
     code = _mm512_cvtps_epi32(scaled);
   } else if constexpr (kSign == Signs::Lost) {
-    code = _mm512_cvtps_epi32(_mm512_sub_ps(scaled, dither));
-    const __mmask16 up = _mm512_cmpge_epi32_mask(code, _mm512_setzero_si512());
-    code = _mm512_mask_add_epi32(code, up, code, one);
+    constexpr int kDown = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
+    code = _mm512_cvt_roundps_epi32(_mm512_add_ps(scaled, up), kDown);
+    const __mmask16 right = _mm512_cmpge_epi32_mask(code, _mm512_setzero_si512());
+    code = _mm512_mask_add_epi32(code, right, code, one);
   } else {
-    __m512i magnitude;
-    if constexpr (!kDither) {
-      magnitude = _mm512_cvt_roundps_epi32(size, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
-      magnitude = _mm512_max_epi32(magnitude, one);
-    } else {
-      const __m512 moved = _mm512_add_ps(size, _mm512_set1_ps(0.5f));
-      magnitude = _mm512_cvtps_epi32(_mm512_sub_ps(moved, dither));
-      if constexpr (kSign == Signs::Scaled) {
-        constexpr int kUp = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
-        const __m512 less = _mm512_sub_ps(size, _mm512_set1_ps(1.0f));  // exact from 1/2
-        magnitude = _mm512_mask_cvt_roundps_epi32(magnitude, below, less, kUp);
-      }
-      magnitude = _mm512_add_epi32(_mm512_max_epi32(magnitude, _mm512_setzero_si512()), one);
+    if constexpr (!kDither) up = _mm512_set1_ps(1);
+    if constexpr (kDither && kSign == Signs::Scaled) {
+      up = _mm512_mask_mov_ps(up, below, _mm512_set1_ps(1));
     }
-    code = _mm512_mask_sub_epi32(magnitude, below, _mm512_setzero_si512(), magnitude);
+    code = _mm512_cvttps_epi32(_mm512_add_ps(_mm512_abs_ps(scaled), up));
+    code = _mm512_mask_sub_epi32(code, below, _mm512_setzero_si512(), code);
   }
-  const __mmask16 zero = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_EQ_OQ);
-  if constexpr (!kCheck) {
-    *good = _mm512_mask_cmp_ps_mask(*good, size, _mm512_set1_ps(kSureCodes), _CMP_LE_OQ);
-    return _mm512_maskz_cvtepi32_epi16(_knot_mask16(zero), code);
-  }
-  const __m512 step = by_sign<kSign>(below, positive.step, negative.step);
-  const __m512 y = dequantize16<kSign, kDither>(code, dither, step);
-  const __mmask16 in_range =
-      _mm512_cmp_ps_mask(size, _mm512_set1_ps(static_cast<float>(kCodeLimit)), _CMP_LE_OQ);
+  const __mmask16 nonzero = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+  return _mm512_maskz_cvtsepi32_epi16(nonzero, code);
+}
+
+// The same codes, with zeros in place of those that miss the bound; then `good` is false.
+template <Signs kSign, bool kDither>
+SZ_INLINE __m256i check16(__m512 x, __m512 dither, const Grid<float>& grid, __m256i codes,
+                          bool* good) {
+  const Scale<float>&positive = grid.positive, &negative = grid.negative;
+  const __mmask16 below = _mm512_movepi32_mask(_mm512_castps_si512(x));
+  const __m512 scaled = _mm512_mul_ps(x, by_sign<kSign>(below, positive.inverse, negative.inverse));
+  const __m512 limit = _mm512_set1_ps(static_cast<float>(kCodeLimit));
+  const __mmask16 in_range = _mm512_cmp_ps_mask(_mm512_abs_ps(scaled), limit, _CMP_LE_OQ);
+  const __m512 y = dequantize16<kSign, kDither>(_mm512_cvtepi16_epi32(codes), dither, grid);
   const __m512 threshold = by_sign<kSign>(below, positive.threshold, negative.threshold);
   const __mmask16 in_bound =
       _mm512_mask_cmp_ps_mask(in_range, _mm512_abs_ps(_mm512_sub_ps(x, y)), threshold, _CMP_LE_OQ);
-  *good = _kand_mask16(*good, _kor_mask16(zero, in_bound));
-  return _mm512_maskz_cvtepi32_epi16(_kandn_mask16(zero, in_bound), code);
+  const __mmask16 zero = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_EQ_OQ);
+  const __mmask16 ok = _kor_mask16(zero, in_bound);
+  *good = *good && ok == 0xffff;
+  return _mm256_maskz_mov_epi16(ok, codes);
 }
 
 // Four rows of 8 words, `stride` words apart.
@@ -193,25 +195,37 @@ SZ_INLINE void to_lanes(const int16_t* codes, int16_t (*rows)[kBlockSteps]) {
 // Values from here that are fetched early: hardware does not follow so many lanes.
 constexpr int kAhead = 4 * kBlockSteps;
 
+// Whether codes are beyond kSureCodes, by the largest magnitudes; that of -2^15 is 2^15.
+SZ_INLINE bool is_sure(__m256i magnitudes) {
+  return _mm256_cmpgt_epu16_mask(magnitudes, _mm256_set1_epi16(kSureCodes)) == 0;
+}
+
 template <Signs kSign, bool kDither>
 bool quantize_block(const Block<const float>& block, const Grid<float>& grid, int16_t* codes) {
-  __mmask16 good = 0xffff;
+  const LanesOf<const float> lanes(block, grid.seed);
   __m512 dither = _mm512_setzero_ps();
   alignas(64) int16_t rows[kLanes][kBlockSteps];
+  __m256i most = _mm256_setzero_si256();
   for (int lane = 0; lane < kLanes; lane++) {
-    const float* src = block.values + lane * block.stride;
+    const float* src = lanes.values(lane);
     _mm_prefetch(reinterpret_cast<const char*>(src + kAhead), _MM_HINT_T0);
-    if constexpr (kDither) {
-      dither = dither16(block.first + static_cast<uint64_t>(lane) * block.index_stride, grid.seed);
-    }
-    const __m512 x = _mm512_loadu_ps(src);
-    __mmask16 sure = 0xffff;
-    __m256i row = quantize16<kSign, kDither, false>(x, dither, grid, &sure);
-    if (sure != 0xffff) row = quantize16<kSign, kDither, true>(x, dither, grid, &good);
+    if constexpr (kDither) dither = dither16(lanes.key(lane), kUp<kSign>);
+    const __m256i row = quantize16<kSign, kDither>(_mm512_loadu_ps(src), dither, grid);
+    most = _mm256_max_epu16(most, _mm256_abs_epi16(row));
     store256(rows[lane], row);
   }
+  bool good = true;
+  if (!is_sure(most)) {
+    for (int lane = 0; lane < kLanes; lane++) {
+      const __m256i row = load256(rows[lane]);
+      if (is_sure(_mm256_abs_epi16(row))) continue;
+      const float* src = lanes.values(lane);
+      if constexpr (kDither) dither = dither16(lanes.key(lane), 0);
+      store256(rows[lane], check16<kSign, kDither>(_mm512_loadu_ps(src), dither, grid, row, &good));
+    }
+  }
   to_steps(rows, codes);
-  return good == 0xffff;
+  return good;
 }
 
 // By what becomes of signs, and dither.
@@ -227,18 +241,27 @@ bool quantize_floats(const Block<const float>& block, const Grid<float>& grid, i
 
 template <Signs kSign, bool kDither>
 void dequantize_block(const int16_t* codes, const Grid<float>& grid, const Block<float>& block) {
+  const LanesOf<float> lanes(block, grid.seed);
+  const __m512 bases = _mm512_loadu_ps(grid.base), slopes = _mm512_loadu_ps(grid.slope);
   __m512 dither = _mm512_setzero_ps();
   alignas(64) int16_t rows[kLanes][kBlockSteps];
   to_lanes(codes, rows);
   for (int lane = 0; lane < kLanes; lane++) {
     if constexpr (kDither) {
-      dither = dither16(block.first + static_cast<uint64_t>(lane) * block.index_stride, grid.seed);
+      dither = dither16(lanes.key(lane), 0);
     }
-    const __m512i code = _mm512_cvtepi16_epi32(load256(rows[row_of(lane)]));
-    const __m512 step =
-        by_sign<kSign>(_mm512_movepi32_mask(code), grid.positive.step, grid.negative.step);
-    _mm512_storeu_ps(block.values + lane * block.stride,
-                     dequantize16<kSign, kDither>(code, dither, step));
+    const __m256i row = load256(rows[row_of(lane)]);
+    const __m512i code = _mm512_cvtepi16_epi32(row);
+    __m512 y;
+    if (are_small(row)) {
+      y = _mm512_permutexvar_ps(code, bases);
+      if constexpr (kDither) {
+        y = _mm512_add_ps(y, _mm512_mul_ps(dither, _mm512_permutexvar_ps(code, slopes)));
+      }
+    } else {
+      y = dequantize16<kSign, kDither>(code, dither, grid);
+    }
+    _mm512_storeu_ps(lanes.values(lane), y);
   }
 }
 

@@ -5,12 +5,12 @@
 
 template <typename T>
 bool quantize(const Block<const T>& block, const Grid<T>& grid, int16_t* codes) {
+  const LanesOf<const T> lanes(block, grid.seed);
   bool clean = true;
   for (int lane = 0; lane < kLanes; lane++) {
-    const T* src = block.values + lane * block.stride;
-    const uint64_t first = block.first + static_cast<uint64_t>(lane) * block.index_stride;
+    const T* src = lanes.values(lane);
     for (int t = 0; t < kBlockSteps; t++) {
-      const T dither = grid.dither ? static_cast<T>(dither_of(first + t, grid.seed)) : T(0);
+      const T dither = grid.dither ? static_cast<T>(dither_of(lanes.key(lane), t)) : T(0);
       int code;
       clean = quantize_value(src[t], dither, grid, &code) && clean;
       codes[t * kLanes + lane] = static_cast<int16_t>(code);
@@ -21,11 +21,11 @@ bool quantize(const Block<const T>& block, const Grid<T>& grid, int16_t* codes) 
 
 template <typename T>
 void dequantize(const int16_t* codes, const Grid<T>& grid, const Block<T>& block) {
+  const LanesOf<T> lanes(block, grid.seed);
   for (int lane = 0; lane < kLanes; lane++) {
-    T* dst = block.values + lane * block.stride;
-    const uint64_t first = block.first + static_cast<uint64_t>(lane) * block.index_stride;
+    T* dst = lanes.values(lane);
     for (int t = 0; t < kBlockSteps; t++) {
-      const T dither = grid.dither ? static_cast<T>(dither_of(first + t, grid.seed)) : T(0);
+      const T dither = grid.dither ? static_cast<T>(dither_of(lanes.key(lane), t)) : T(0);
       dst[t] = dequantize_value(codes[t * kLanes + lane], dither, grid);
     }
   }

@@ -63,7 +63,7 @@ static void test_float(sz_context* context, const float* values) {
   EXPECT(size > 100 && size < COUNT * 2);
   EXPECT(sz_last_error(context)[0] == '\0');
   OK(sz_read_info(context, stream, size, &info, sizeof(info)));
-  EXPECT(info.version == 2 && info.type == SZ_FLOAT32 && info.error_bound == 0.01);
+  EXPECT(info.version == 3 && info.type == SZ_FLOAT32 && info.error_bound == 0.01);
   EXPECT(info.keep_sign == 1 && info.dither == 1 && info.seed == 77 && info.checksum == 1);
   EXPECT(info.negative_factor == 4);
   EXPECT(info.count == COUNT && info.raw_bytes == COUNT * 4 && info.compressed_bytes == size);

@@ -88,7 +88,7 @@ class Header(NamedTuple):
 def read_header(source: Bytes) -> Header:
     assert source.take(4) == b"COSZ"
     version, flags, kind, axes = source.take(4)
-    assert version == 2 and flags < 32 and kind < 2 and axes <= 32
+    assert version == 3 and flags < 32 and kind < 2 and axes <= 32
     _bound, step = source.unpack("dd")
     seed, row, rows, neighbourhood = source.unpack("IIII")
     shape = source.unpack(f"{axes}Q")
@@ -225,32 +225,30 @@ def read_codes(source: Bytes, header: Header, slots: list, n: int) -> list[int]:
     return codes
 
 
-def dither_of(index: int, seed: int) -> float:
-    h = index % 2**32 ^ index // 2**32 * 0x9E3779B9 % 2**32 ^ seed
-    h = (h ^ h >> 16) * 0x85EBCA6B % 2**32
-    h = (h ^ h >> 13) * 0xC2B2AE35 % 2**32
+def dither_of(pair: int, t: int, seed: int) -> float:
+    h = (pair * 0x9E3779B1 + seed) % 2**32
+    h = (h ^ h >> 16) * 0x7FEB352D % 2**32
+    h = (h ^ h >> 15) * 0x846CA68B % 2**32
     h ^= h >> 16
-    return (h // 256 - 2**23) / 2**24
+    return ((h >> 16 if t % 2 else h & 0xFFFF) + 0.5) / 2**16
 
 
-def value_of(header: Header, code: int, index: int) -> np.floating:
+def value_of(header: Header, code: int, d: float) -> np.floating:
     real = header.dtype.type
     if code == 0:
         return real(0)
-    d = real(dither_of(index, header.seed)) if header.flags & DITHER else real(0)
-    if not header.flags & KEEP_SIGN:
-        if not header.flags & DITHER:
-            return real(code) * header.step
-        return (real(code - 1 if code > 0 else code) + d) * header.step
-    magnitude = real(abs(code))
+    sign, magnitude, half = real(1 if code > 0 else -1), real(abs(code)), real(0.5)
     step = header.step if code > 0 else header.negative_step
-    if header.flags & DITHER and not (header.flags & FACTOR and code < 0):
-        y = (magnitude - real(1.5) + d) * step
-        smallest = np.finfo(real).tiny
-        y = smallest if abs(code) == 1 or not y > smallest else y
-    else:
-        y = (magnitude - real(0.5)) * step
-    return y if code > 0 else -y
+    dithered = header.flags & DITHER and not (header.flags & FACTOR and code < 0)
+    if not header.flags & KEEP_SIGN:
+        if not dithered:
+            return real(code) * step
+        return sign * ((magnitude - half) * step) - real(d) * step
+    if not dithered:
+        return sign * ((magnitude - half) * step)
+    if magnitude == 1:
+        return sign * np.finfo(real).tiny
+    return sign * ((magnitude - real(1)) * step - real(d) * step)
 
 
 def decode_quantised(source: Bytes, header: Header, slots: list, first: int, n: int) -> np.ndarray:
@@ -258,9 +256,12 @@ def decode_quantised(source: Bytes, header: Header, slots: list, first: int, n: 
     positions = list(source.unpack(f"{e}I"))
     exact = np.frombuffer(source.take(e * header.dtype.itemsize), header.dtype)
     codes = read_codes(source, header, slots, n)
-    values = np.array(
-        [value_of(header, code, first + i) for i, code in enumerate(codes)], header.dtype
-    )
+    steps = header.lane_steps(n)
+    values = np.empty(n, header.dtype)
+    for i, code in enumerate(codes):
+        lane, t = divmod(i, steps)
+        d = dither_of(first + lane * steps + t // 2, t, header.seed)
+        values[i] = value_of(header, code, d)
     values[positions] = exact
     return values
 

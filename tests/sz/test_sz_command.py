@@ -118,7 +118,7 @@ def test_awkward_arrays(capsys, folder: Path) -> None:
 def test_info(capsys, folder: Path) -> None:
     done(capsys, "compress x.npy -e 0.25 -keep_sign -dither 5 -checksum")
     out = done(capsys, "info x.npy.sz")
-    assert "x.npy.sz: float32 4x8x14x14, 25088 bytes, format version 2" in out
+    assert "x.npy.sz: float32 4x8x14x14, 25088 bytes, format version 3" in out
     assert "error bound 0.25, dither seed 5, signs kept yes, checksums yes" in out
     assert "1 chunks of" in out
 

@@ -104,7 +104,7 @@ def test_info_tells_the_options() -> None:
     array = gaussian(100)
     plain = sz.info(sz.compress(array, 0.25))
     assert (plain["version"], plain["keep_sign"], plain["dither"], plain["checksum"]) == (
-        2, False, None, False,
+        3, False, None, False,
     )  # fmt: skip
     full = sz.info(sz.compress(array, 0.25, keep_sign=True, dither=2**32 - 1, checksum=True))
     assert (full["keep_sign"], full["dither"], full["checksum"]) == (True, 2**32 - 1, True)
@@ -254,6 +254,20 @@ def test_seeds_give_different_errors_and_the_same_seed_the_same() -> None:
     assert a == b
     errors = [sz.decompress(stream) - array for stream in (a, c)]
     assert abs(np.corrcoef(*errors)[0, 1]) < 0.05
+
+
+def test_dithered_errors_of_values_are_independent_of_each_other() -> None:
+    """At any distance; equal values, whose errors are the dither's alone."""
+    count = 1 << 20
+    array = np.full(count, 0.3, F32)
+    for seed in [0, 1, 2**31]:
+        errors = sz.decompress(sz.compress(array, 1.0, dither=seed)).astype(F64) - array
+        errors /= errors.std()
+        spectrum = np.fft.rfft(errors, 2 * count)
+        distances = np.arange(1, count // 2)
+        sums = np.fft.irfft(np.abs(spectrum) ** 2)[distances]
+        # The largest of half a million standard normal numbers is beyond 6.5 once in 25,000 tries.
+        assert np.abs(sums / np.sqrt(count - distances)).max() < 6.5
 
 
 # --- out and ranges ---

@@ -249,7 +249,7 @@ def test_damage_of_one_chunk_spares_the_others() -> None:
     ("at", "value", "words"),
     [
         (0, b"X", "header"),
-        (4, b"\1", "version 1, this library reads 2"),
+        (4, b"\1", "version 1, this library reads 3"),
         (5, b"\x20", "unknown flags"),
         (5, b"\x18", "bad factor of negative values"),  # without keep_sign
         (6, b"\2", "unknown type"),
@@ -259,6 +259,7 @@ def test_damage_of_one_chunk_spares_the_others() -> None:
         (16, np.float64(np.inf).tobytes(), "bad error bound"),
         (16, np.float64(1e300).tobytes(), "bad error bound"),  # infinite as a float32
         (16, np.float64(0.1).tobytes(), "bad error bound"),  # no float32
+        (16, np.float64(2.0**-127).tobytes(), "bad error bound"),  # not a normal float32
         (28, (3000).to_bytes(4, "little"), "bad row length"),
         (32, (1).to_bytes(4, "little"), "bad row length"),
         (36, b"\2", "bad row length"),
