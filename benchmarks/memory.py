@@ -3,6 +3,7 @@
     python benchmarks/photographs.py                     # once; without it, Fashion-MNIST enlarged
     python benchmarks/memory.py -out out/memory.jsonl    # an hour on two cores; needs torch
     python benchmarks/memory.py -net resnet50,vgg16 -mode "ADAPTIVE;NONE" -batch 8 -steps 12
+    python benchmarks/memory.py -out out/memory.jsonl -table overview    # of what is in the file
 
 Each configuration is a process of its own. Its figures become a line of the file -out, and what is
 there already is not measured again: delete lines to repeat them. Tables go to standard output, the
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from common import ROOT, heading
-from memory_report import plot, tables
+from memory_report import by_mode, overview, plot, tables
 from photographs import FOLDER, write_crops
 
 
@@ -56,6 +57,8 @@ NETS = {
     "bvlc_googlenet": (32, 224),
     "efficientnet_b0": (16, 224),
 }
+#: Tables of a file's records, by what -table says.
+TABLES = {"full": tables, "overview": overview, "modes": by_mode}
 CROPS = 256  # images that a run goes through, over and over
 MOST_STEPS = 20
 
@@ -100,7 +103,11 @@ def main() -> None:
     parser.add_argument("-threads", type=int, default=2)
     parser.add_argument("-images", type=Path, default=FOLDER, help="folder of photographs")
     parser.add_argument("-out", type=Path, default=ROOT / "out" / "memory.jsonl")
+    parser.add_argument("-table", choices=TABLES, help="measure nothing; print this of the file")
     given = parser.parse_args()
+    if given.table:
+        print(*heading(), *TABLES[given.table](read(given.out)), sep="\n")
+        return
     nets = given.net.split(",")
     modes = [name.strip() for name in given.mode.split(";")]
     for kind, words, known in (("net", nets, NETS), ("mode", modes, names)):

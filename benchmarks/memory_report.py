@@ -35,6 +35,66 @@ def tables(records: list[Record]) -> list[str]:
     return lines
 
 
+#: Net -> its name in the tables of the documents.
+TITLES = {
+    "resnet50": "ResNet-50",
+    "resnet18": "ResNet-18",
+    "bvlc_googlenet": "GoogLeNet",
+    "vgg16": "VGG-16",
+    "bvlc_reference_caffenet": "CaffeNet",
+    "efficientnet_b0": "EfficientNet-B0",
+}
+
+
+_OURS = ["NONE", "LOSSLESS", "FIXED", "ADAPTIVE", "ADAPTIVE, slices"]
+_THEIRS = ["PyTorch", "PyTorch, checkpoints", "PyTorch, micro-batches"]
+
+
+def overview(records: list[Record]) -> list[str]:
+    """Markdown: ADAPTIVE beside PyTorch, a row a net. README.md's table."""
+    rows = [["net, batch", "conv inputs", "kept", "PyTorch's", "peak", "with slices", "PyTorch's",
+             "its checkpoints", "its micro-batches"]]  # fmt: skip
+    for net, title in TITLES.items():
+        named = {record["mode"]: record for record in records if record["net"] == net}
+        plain = named.get("ADAPTIVE")
+        if plain is None or "error" in plain:
+            continue
+        kept = [("ADAPTIVE", "kept"), ("PyTorch", "kept")]
+        peaks = [(mode, "peak") for mode in ["ADAPTIVE", "ADAPTIVE, slices", *_THEIRS]]
+        figures = [_mib(named.get(mode, {}), field) for mode, field in [*kept, *peaks]]
+        rows.append([f"{title}, {plain['batch']}", _ratio(plain) + "x", *figures])
+    return markdown(rows)
+
+
+def by_mode(records: list[Record]) -> list[str]:
+    """Markdown: every configuration of every net against PyTorch. The table of docs/memory.md."""
+    rows = [["net, batch", "", "ratio of conv inputs", "kept", "PyTorch's over it", "peak",
+             "PyTorch's over it", "peak resident"]]  # fmt: skip
+    for net, title in TITLES.items():
+        named = {r["mode"]: r for r in records if r["net"] == net and "error" not in r}
+        present = [mode for mode in [*_OURS, *_THEIRS] if mode in named]
+        for mode in present:
+            record, other = named[mode], named.get("PyTorch")
+            label = f"{title}, {record['batch']}" if mode == present[0] else ""
+            cells = []
+            for field in ("kept", "peak"):
+                less = f"{other[field] / record[field]:.1f}" if mode in _OURS and other else ""
+                cells += [_mib(record, field), less]
+            rows.append([label, mode, _ratio(record), *cells, _mib(record, "resident")])
+    return markdown(rows)
+
+
+def _ratio(record: Record) -> str:
+    """Return raw over stored bytes of what convolutions read, "" where nothing is compressed."""
+    if not record.get("conv_stored") or record["mode"] == "NONE":
+        return ""
+    return f"{record['conv_raw'] / record['conv_stored']:.1f}"
+
+
+def _mib(record: Record, field: str) -> str:
+    return f"{record[field] / MIB:.0f}" if field in record else ""
+
+
 _HEAD = ["", "ratio of conv inputs", "kept for backward", "/ PyTorch's", "peak",
          "with parameters", "resident peak", "s / step", "/ NONE", "last loss"]  # fmt: skip
 
@@ -44,19 +104,16 @@ def _row(record: Record, rows: list[Record]) -> list[str]:
     if "error" in record:
         return [record["mode"], record["error"], *[""] * (len(_HEAD) - 2)]
     named = {row["mode"]: row for row in rows if "error" not in row}
-    ratio = ""
-    if record.get("conv_stored"):
-        ratio = f"{record['conv_raw'] / record['conv_stored']:.1f}"
     saved = named.get("PyTorch", {}).get("saved_tensors")
     plain = named.get("NONE", {}).get("seconds")
     return [
         record["mode"],
-        ratio,
-        f"{record['kept'] / MIB:.0f}",
+        _ratio(record),
+        _mib(record, "kept"),
         f"1 / {saved / record['kept']:.1f}" if saved else "",
-        f"{record['peak'] / MIB:.0f}",
-        f"{record['peak_with_parameters'] / MIB:.0f}",
-        f"{record['resident'] / MIB:.0f}",
+        _mib(record, "peak"),
+        _mib(record, "peak_with_parameters"),
+        _mib(record, "resident"),
         f"{record['seconds']:.2f}",
         f"{record['seconds'] / plain:.2f}" if plain else "",
         f"{record['losses'][-1]:.3f}",

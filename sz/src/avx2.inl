@@ -1,4 +1,4 @@
-// Short names for what the AVX2 kernels do often. Included like model.inl, after <immintrin.h>.
+// Short names for what the AVX2 kernels do often. Included like lanes.inl, after <immintrin.h>.
 
 // Small functions on registers, which must not go through memory.
 #define SZ_INLINE inline __attribute__((always_inline))

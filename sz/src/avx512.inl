@@ -1,4 +1,4 @@
-// Short names for what the AVX-512 kernels do often. Included like model.inl, after <immintrin.h>.
+// Short names for what the AVX-512 kernels do often. Included like lanes.inl, after <immintrin.h>.
 // They use AVX-512 F, BW, DQ and VL, which every processor with AVX-512 has but Knights Landing.
 
 // Small functions on registers, which must not go through memory.

@@ -123,7 +123,7 @@ bool decode_lossless(const Coding<T>& coding, const EncodedChunk<T>& chunk, Scra
   Decoding decoding = {};
   decoding.codes = s->codes;
   if (!open_codes(reader.next, reader.end, &decoding)) return false;
-  if (!read_codes(coding.kernels, coding.model, values, &decoding)) return false;
+  if (!read_codes(coding.kernels, coding.model, values, s, &decoding)) return false;
   const int steps = coding.model.layout.lattice_of(values).steps;
   const Blocks blocks = {static_cast<uint64_t>(values), static_cast<uint64_t>(steps), steps, 0};
   const Bits kept = bytes == 0 ? 0 : ~Bits{0} >> (8 * (sizeof(Bits) - bytes));

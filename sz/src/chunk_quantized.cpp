@@ -131,7 +131,7 @@ bool decode_quantized(const Coding<T>& coding, const EncodedChunk<T>& chunk, Scr
   decoding.codes = s->codes;
   if (!open_exceptions<T>(&reader, &exceptions)) return false;
   if (!open_codes(reader.next, reader.end, &decoding)) return false;
-  if (!read_codes(coding.kernels, coding.model, chunk.values, &decoding)) return false;
+  if (!read_codes(coding.kernels, coding.model, chunk.values, s, &decoding)) return false;
   restore(coding, s->codes, chunk, s);
   return apply_exceptions(exceptions, chunk.dst, chunk.values);
 }

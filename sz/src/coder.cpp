@@ -22,13 +22,17 @@ int finish_raw(RawWriter* raw) {
 uint8_t* write_codes(const Kernels& kernels, const Model& model, int values, Scratch* s,
                      uint8_t* out) {
   uint16_t* const words_end = s->words + kMaxChunk + kPadding / 2;
-  uint8_t* const raw_end = s->raw + 2 * kMaxChunk + kPadding / 2;
+  uint8_t* const raw_end = s->raw + sizeof(s->raw) - kPadding / 2;
   RawWriter raw = {raw_end, 0, 0};
   uint32_t states[kLanes];
   for (uint32_t& state : states) state = kLeastState;
+  const Lattice lattice = model.layout.lattice_of(values);
+  const Lanes lanes = model.layout.lanes_of(values);
   const uint16_t* words =
-      kernels.coder.encode(s->codes, model.layout.lattice_of(values), model.layout.lanes_of(values),
-                           model.encoder, states, words_end, &raw);
+      model.pairs
+          ? kernels.pairs.encode(s->codes, model.layout.pairs_of(lattice), lanes, model.encoder,
+                                 model.classes, &s->pairs, states, words_end, &raw)
+          : kernels.coder.encode(s->codes, lattice, lanes, model.encoder, states, words_end, &raw);
   const auto count = static_cast<uint32_t>(words_end - words);
   *out++ = static_cast<uint8_t>(finish_raw(&raw));
   out = store(out, count);
@@ -53,9 +57,13 @@ bool open_codes(const uint8_t* src, const uint8_t* end, Decoding* chunk) {
   return chunk->raw.position <= chunk->raw.end;
 }
 
-bool read_codes(const Kernels& kernels, const Model& model, int values, Decoding* chunk) {
-  return kernels.coder.decode(chunk, model.layout.lattice_of(values), model.layout.lanes_of(values),
-                              model.decoder);
+bool read_codes(const Kernels& kernels, const Model& model, int values, Scratch* s,
+                Decoding* chunk) {
+  const Lattice lattice = model.layout.lattice_of(values);
+  const Lanes lanes = model.layout.lanes_of(values);
+  if (!model.pairs) return kernels.coder.decode(chunk, lattice, lanes, model.decoder);
+  return kernels.pairs.decode(chunk, model.layout.pairs_of(lattice), lanes, model.decoder,
+                              model.classes, &s->pairs);
 }
 
 }  // namespace sz

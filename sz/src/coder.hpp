@@ -25,6 +25,7 @@ uint8_t* write_codes(const Kernels& kernels, const Model& model, int values, Scr
 bool open_codes(const uint8_t* src, const uint8_t* end, Decoding* chunk);
 
 // Decodes a chunk of `values` values into its codes. False if it is malformed.
-bool read_codes(const Kernels& kernels, const Model& model, int values, Decoding* chunk);
+bool read_codes(const Kernels& kernels, const Model& model, int values, Scratch* scratch,
+                Decoding* chunk);
 
 }  // namespace sz

@@ -1,4 +1,4 @@
-// Values to streams: a header, frequencies, a table of chunk sizes, and the chunks in order.
+// Values to streams: a header, what the coder expects, a table of chunk sizes, and the chunks in order.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -215,13 +215,13 @@ size_t compress_values(Context& context, const T* src, const std::vector<int64_t
   const Rows rows = rows_of(shape, options.row_length);
   if (header.modelled) {
     ArraySampler<T> sampler(kernels, used_grid, src, count, impl.scratch[0].get());
-    Frequencies frequencies;
+    CodeModel codes;
     header.layout = fit_model(kernels, count, rows.length, rows.in_plane, &sampler,
-                              impl.scratch[0]->codes, &frequencies);
+                              {impl.scratch[0]->codes, &impl.scratch[0]->pairs}, &codes);
+    header.pairs = codes.pairs;
     impl.model.layout = header.layout;
-    impl.model.set_encoder(frequencies);
-    description_size =
-        static_cast<size_t>(write_frequencies(frequencies, description) - description);
+    impl.model.set_encoder(codes);
+    description_size = static_cast<size_t>(write_code_model(codes, description) - description);
   } else {
     header.layout = make_layout(count, 0, 0, kAlone);
   }

@@ -19,9 +19,10 @@ constexpr int kBlockValues = kLanes * kBlockSteps;
 
 struct Scratch {
   alignas(64) int16_t codes[kMaxChunk + kBlockValues];
-  // Both are filled from the end; a value takes at most one word and 16 raw bits.
+  // Both are filled from the end; a value takes at most one word and 20 raw bits.
   alignas(64) uint16_t words[kMaxChunk + kPadding];
-  alignas(64) uint8_t raw[2 * kMaxChunk + kPadding];
+  alignas(64) uint8_t raw[kMaxChunk / 2 * 5 + kPadding];
+  PairScratch pairs;
   // A block at the end of an array, of float or double.
   alignas(64) double block[kBlockValues];
   uint32_t exception_at[kMaxExceptions];

@@ -105,7 +105,7 @@ void decompress_values(Context& context, const uint8_t* src, size_t size, const 
   const Grid<T> grid = grid_of(static_cast<T>(header.step), header.negative_factor,
                                header.keep_sign, header.dither, header.seed);
   impl.model.layout = layout;
-  if (header.modelled) impl.model.set_decoder(sections.frequencies);
+  if (header.modelled) impl.model.set_decoder(sections.codes);
   list_offsets(src, sections, &impl.offsets);
   const Request<T> request = {{kernels, impl.model, header.step > 0 ? &grid : nullptr},
                               header,

@@ -20,8 +20,8 @@ bool has_avx512() {
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
-const Kernels kAvx2Kernels = {kAvx2Float32, kAvx2Float64, kAvx2Coder};
-const Kernels kAvx512Kernels = {kAvx512Float32, kAvx512Float64, kAvx512Coder};
+const Kernels kAvx2Kernels = {kAvx2Float32, kAvx2Float64, kAvx2Coder, kAvx2Pairs};
+const Kernels kAvx512Kernels = {kAvx512Float32, kAvx512Float64, kAvx512Coder, kAvx512Pairs};
 #endif
 
 struct Set {

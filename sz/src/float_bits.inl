@@ -1,4 +1,4 @@
-// The bits of values. Included like model.inl; needs <cstring>.
+// The bits of values. Included like lanes.inl; needs <cstring>.
 
 // Bits of a value, and the parts they have.
 template <typename T>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "bit_stream.hpp"
 #include "logarithm.hpp"
 
 namespace sz {
@@ -53,61 +54,13 @@ void fit_context(const uint32_t* counts, const uint64_t* all, uint64_t all_total
   normalise(weights, frequencies);
 }
 
-// Bits from the lowest of each byte on.
-struct BitWriter {
-  uint8_t* at;
-  uint64_t bits = 0;
-  int fill = 0;
-
-  void put(uint32_t value, int count) {
-    bits |= static_cast<uint64_t>(value) << fill;
-    for (fill += count; fill >= 8; fill -= 8) {
-      *at++ = static_cast<uint8_t>(bits);
-      bits >>= 8;
-    }
-  }
-  uint8_t* end() {
-    if (fill > 0) *at++ = static_cast<uint8_t>(bits);
-    return at;
-  }
-};
-
-struct BitReader {
-  Reader* reader;
-  uint32_t byte = 0;
-  int left = 0;
-  bool good = true;
-
-  uint32_t get(int count) {
-    uint32_t value = 0;
-    for (int i = 0; i < count; i++) {
-      if (left == 0) {
-        uint8_t next = 0;
-        good = reader->read(&next) && good;
-        byte = next;
-        left = 8;
-      }
-      value |= (byte & 1) << i;
-      byte >>= 1;
-      left--;
-    }
-    return value;
-  }
-};
-
-int length_of(uint32_t frequency) {
-  return frequency == 0 ? 0 : 32 - __builtin_clz(frequency);
-}
-
-// A frequency's length in bits is written as its difference from the one before: d ones and a zero
-// for d = 0, 1, -1, 2, -2, ...; then the bits after the first.
+// A frequency's length in bits is written as its change from the one before; then the bits after the
+// first.
 void write_context(const uint16_t* frequencies, int last, BitWriter* bits) {
   int before = 0;
   for (int s = 0; s <= last; s++) {
     const int length = length_of(frequencies[s]);
-    const int change = length - before;
-    const int ones = change > 0 ? 2 * change - 1 : -2 * change;
-    bits->put((1u << ones) - 1, ones + 1);
+    put_change(length - before, bits);
     if (length > 1) bits->put(frequencies[s] & ((1u << (length - 1)) - 1), length - 1);
     before = length;
   }
@@ -117,11 +70,9 @@ bool read_context(BitReader* bits, int last, uint16_t* frequencies) {
   std::memset(frequencies, 0, kAlphabet * sizeof(*frequencies));
   int before = 0, sum = 0;
   for (int s = 0; s <= last; s++) {
-    int ones = 0;
-    while (bits->get(1) != 0) {
-      if (++ones > 2 * kProbabilityBits || !bits->good) return false;
-    }
-    const int length = before + (ones % 2 != 0 ? (ones + 1) / 2 : -(ones / 2));
+    int change = 0;
+    if (!get_change(bits, kProbabilityBits, &change)) return false;
+    const int length = before + change;
     if (length < 0 || length > kProbabilityBits) return false;
     if (length > 0) {
       frequencies[s] = static_cast<uint16_t>(1u << (length - 1) | bits->get(length - 1));
@@ -219,8 +170,8 @@ void make_decoder_table(const Frequencies& f, uint32_t* slots) {
     uint32_t* at = slots + c * kProbabilityOne;
     for (uint32_t s = 0; s < kAlphabet; s++) {
       const uint32_t frequency = f.of[c][s];
-      const uint32_t entry = s | frequency << 6;
-      for (uint32_t i = 0; i < frequency; i++) *at++ = entry | i << 17;
+      const uint32_t entry = s | frequency << kSymbolBits;
+      for (uint32_t i = 0; i < frequency; i++) *at++ = entry | i << kOffsetAt;
     }
   }
 }

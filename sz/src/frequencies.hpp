@@ -18,7 +18,7 @@ struct Frequencies {
   bool described[kContexts];  // the others have those of all contexts together
 };
 
-constexpr size_t kLargestDescription = 4 + (kContexts + 1) * (kLargestSymbol + 1) * 4;
+constexpr size_t kLargestSingleDescription = 4 + (kContexts + 1) * (kLargestSymbol + 1) * 4;
 
 // Fits them to counts of a sample.
 void fit_frequencies(const uint32_t* counts, Frequencies* frequencies);
@@ -26,7 +26,7 @@ void fit_frequencies(const uint32_t* counts, Frequencies* frequencies);
 // Bits that values with these counts take, in 1/256 bit.
 uint64_t coded_size(const uint32_t* counts, const Frequencies& frequencies);
 
-// Writes them, at most kLargestDescription bytes, and returns the end.
+// Writes them, at most kLargestSingleDescription bytes, and returns the end.
 uint8_t* write_frequencies(const Frequencies& frequencies, uint8_t* dst);
 bool read_frequencies(Reader* reader, Frequencies* frequencies);
 

@@ -14,8 +14,8 @@ namespace {
 
 constexpr uint8_t kMagic[4] = {'C', 'O', 'S', 'Z'};
 constexpr uint8_t kKeepSignFlag = 1, kDitherFlag = 2, kChecksumFlag = 4, kModelledFlag = 8,
-                  kFactorFlag = 16;
-constexpr uint8_t kAllFlags = 31;
+                  kFactorFlag = 16, kPairsFlag = 32;
+constexpr uint8_t kAllFlags = 63;
 constexpr uint64_t kMaxValues = std::numeric_limits<int64_t>::max() / 16;
 
 [[noreturn]] void fail(const std::string& what) {
@@ -60,9 +60,10 @@ void read_factor(const uint8_t* src, size_t size, Header* h) {
   }
 }
 
-void read_frequencies_section(const uint8_t* src, size_t size, Sections* sections) {
+void read_codes_section(const uint8_t* src, size_t size, Sections* sections) {
   Reader reader = {src + sections->table, src + size};
-  if (!read_frequencies(&reader, &sections->frequencies)) fail("has bad frequencies");
+  sections->codes.pairs = sections->header.pairs;
+  if (!read_code_model(&reader, &sections->codes)) fail("has bad frequencies");
   sections->table = static_cast<size_t>(reader.next - src);
 }
 
@@ -100,7 +101,7 @@ void write_header(const Header& h, uint8_t* dst) {
   dst[5] =
       static_cast<uint8_t>((h.keep_sign ? kKeepSignFlag : 0) | (h.dither ? kDitherFlag : 0) |
                            (h.checksum ? kChecksumFlag : 0) | (h.modelled ? kModelledFlag : 0) |
-                           (h.negative_factor != 1 ? kFactorFlag : 0));
+                           (h.negative_factor != 1 ? kFactorFlag : 0) | (h.pairs ? kPairsFlag : 0));
   dst[6] = h.type == Type::Float64 ? 1 : 0;
   dst[7] = static_cast<uint8_t>(h.shape.size());
   dst = store(dst + 8, h.error_bound);
@@ -129,6 +130,8 @@ Sections read_sections(const uint8_t* src, size_t size) {
   h.dither = (flags & kDitherFlag) != 0;
   h.checksum = (flags & kChecksumFlag) != 0;
   h.modelled = (flags & kModelledFlag) != 0;
+  h.pairs = (flags & kPairsFlag) != 0;
+  if (h.pairs && !h.modelled) fail("has pairs but does not describe them");
   h.error_bound = load<double>(src + 8);
   h.step = load<double>(src + 16);
   h.seed = load<uint32_t>(src + 24);
@@ -149,7 +152,7 @@ Sections read_sections(const uint8_t* src, size_t size) {
   }
   if ((flags & kFactorFlag) != 0) read_factor(src, size, &h);
   sections.table = h.fixed_bytes();
-  if (h.modelled) read_frequencies_section(src, size, &sections);
+  if (h.modelled) read_codes_section(src, size, &sections);
   check_table(src, size, &sections);
   return sections;
 }

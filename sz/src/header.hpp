@@ -1,4 +1,4 @@
-// What comes before the chunks of a stream: header, frequencies and the table of chunk sizes.
+// What comes before the chunks of a stream: header, description of the codes and the table of chunk sizes.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "frequencies.hpp"
 #include "layout.hpp"
+#include "model.hpp"
 #include "sz/sz.hpp"
 
 namespace sz {
@@ -23,7 +23,8 @@ struct Header {
   bool keep_sign = false;
   bool dither = false;
   bool checksum = false;
-  bool modelled = false;  // has frequencies; if not, every chunk is raw
+  bool modelled = false;  // describes its codes; if not, every chunk is raw
+  bool pairs = false;     // that model is of pairs
   uint32_t seed = 0;
   double error_bound = 0;
   double step = 0;             // 0: lossless
@@ -41,7 +42,7 @@ struct Header {
 // Where a stream's parts are.
 struct Sections {
   Header header;
-  Frequencies frequencies;  // if modelled
+  CodeModel codes;  // if modelled
   size_t table;
   size_t chunks;
 };

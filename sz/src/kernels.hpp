@@ -43,6 +43,13 @@ constexpr int kProbabilityBits = 10;
 constexpr int kProbabilityOne = 1 << kProbabilityBits;
 constexpr uint32_t kLeastState = 1u << 15;  // states stay in [2^15, 2^31): signed compares work
 
+// An encoder's table has frequency | start << 16 of each symbol; a decoder's has, of each slot,
+// symbol | frequency << kSymbolBits | (slot - start) << kOffsetAt.
+constexpr int kSymbolBits = 8;
+constexpr int kSymbolMask = (1 << kSymbolBits) - 1;
+constexpr int kFrequencyMask = 2 * kProbabilityOne - 1;
+constexpr int kOffsetAt = kSymbolBits + kProbabilityBits + 1;
+
 // How the values of a chunk lie. Codes are predicted from left, up, up-left and up-right.
 struct Lattice {
   int steps;   // of each lane
@@ -141,33 +148,78 @@ struct ValueKernels {
 struct CoderKernels {
   // Counts each context's symbols: counts[context * kAlphabet + symbol].
   void (*count)(const int16_t* codes, const Lattice& lattice, const Lanes& lanes, uint32_t* counts);
-  // Codes everything. `symbols` has frequency | start << 16 by context and symbol, frequency 0 for
-  // what is not in the table. Words are written downwards from words_end, where kPadding bytes are
+  // Codes everything. `symbols` is a table by context and symbol, 0 for what is not in it. Words are written downwards from words_end, where kPadding bytes are
   // scratch; returns the first. Raw bits likewise.
   uint16_t* (*encode)(const int16_t* codes, const Lattice& lattice, const Lanes& lanes,
                       const uint32_t* symbols, uint32_t* states, uint16_t* words_end,
                       RawWriter* raw);
-  // The way back. `slots` has symbol | frequency << 6 | (slot - start) << 17 by context and slot.
-  // False if the words or raw bits end early or the states do not come back to kLeastState.
+  // The way back; `slots` is a table by context and slot. False if a state is too large, the words or raw bits end early or the states do not come back to kLeastState.
   bool (*decode)(Decoding* chunk, const Lattice& lattice, const Lanes& lanes,
                  const uint32_t* slots);
+};
+
+// --- pairs: one symbol for two codes of a lane (FORMAT.md, "Pairs") ---
+
+constexpr int kClasses = 16;  // of codes: 15 in a row, and
+constexpr int kOutside = 15;  // that of all others
+constexpr int kPairLevels = 6;
+constexpr int kPairContexts = kPairLevels * kPairLevels;
+constexpr int kPairAlphabet = kClasses * kClasses;
+constexpr int kPairEscape = kPairAlphabet - 1;
+constexpr int kPairTable = kPairContexts * kPairAlphabet;
+constexpr uint32_t kEscapedPair = 1u << 15;  // flag in the encoder's table
+
+struct Classes {
+  int least;                // code of class 0, from -127 to 112
+  uint8_t level[kClasses];  // not falling
+};
+
+// A chunk as pairs see it. `plane` is a multiple of the distance, or `steps` if planes are unknown.
+struct PairLattice {
+  int steps;
+  int distance;  // of rows
+  int plane;     // steps in one
+};
+
+// `classes` begins with a step that is not there.
+struct PairScratch {
+  alignas(64) uint16_t indices[kMaxChunk / 2 + kLanes];
+  alignas(64) uint8_t classes[kMaxChunk + 4 * kLanes];
+};
+
+struct PairKernels {
+  // Fills scratch->indices: context * kPairAlphabet + symbol of each pair of all lanes. Codes past the
+  // last step are read if steps is odd.
+  void (*index)(const int16_t* codes, const PairLattice& lattice, const Classes& classes,
+                PairScratch* scratch);
+  // As in CoderKernels, but what is not in the table has the entry of its context's escape, flagged
+  // kEscapedPair.
+  uint16_t* (*encode)(const int16_t* codes, const PairLattice& lattice, const Lanes& lanes,
+                      const uint32_t* symbols, const Classes& classes, PairScratch* scratch,
+                      uint32_t* states, uint16_t* words_end, RawWriter* raw);
+  bool (*decode)(Decoding* chunk, const PairLattice& lattice, const Lanes& lanes,
+                 const uint32_t* slots, const Classes& classes, PairScratch* scratch);
 };
 
 struct Kernels {
   const ValueKernels<float>& float32;
   const ValueKernels<double>& float64;
   const CoderKernels& coder;
+  const PairKernels& pairs;
 };
 
+extern const PairKernels kScalarPairs;
 extern const Kernels kScalarKernels;
 #if defined(__x86_64__) || defined(_M_X64)
 #define SZ_HAS_WIDE_KERNELS 1
 extern const ValueKernels<float> kAvx2Float32;
 extern const ValueKernels<double> kAvx2Float64;
 extern const CoderKernels kAvx2Coder;
+extern const PairKernels kAvx2Pairs;
 extern const ValueKernels<float> kAvx512Float32;
 extern const ValueKernels<double> kAvx512Float64;
 extern const CoderKernels kAvx512Coder;
+extern const PairKernels kAvx512Pairs;
 #endif
 
 }  // namespace sz

@@ -12,38 +12,9 @@ namespace sz {
 namespace {
 
 #include "avx2.inl"
+#include "lanes.inl"
 #include "model.inl"
-
-// Byte shuffles of eight 16-bit words, by a mask of the chosen ones.
-struct Shuffles {
-  alignas(64) uint8_t to_end[256][16];  // moves the chosen words to the end, in order
-  alignas(64) uint8_t spread[256][16];  // moves the first words to the chosen places
-};
-
-constexpr Shuffles make_shuffles() {
-  Shuffles shuffles = {};
-  for (int mask = 0; mask < 256; mask++) {
-    int chosen = 0;
-    for (int i = 0; i < 8; i++) chosen += mask >> i & 1;
-    int to = 8 - chosen, from = 0;
-    for (int i = 0; i < 16; i++) {
-      shuffles.to_end[mask][i] = 0x80;
-      shuffles.spread[mask][i] = 0x80;
-    }
-    for (int i = 0; i < 8; i++) {
-      if ((mask >> i & 1) == 0) continue;
-      for (int byte = 0; byte < 2; byte++) {
-        shuffles.to_end[mask][2 * to + byte] = static_cast<uint8_t>(2 * i + byte);
-        shuffles.spread[mask][2 * i + byte] = static_cast<uint8_t>(2 * from + byte);
-      }
-      to++;
-      from++;
-    }
-  }
-  return shuffles;
-}
-
-constexpr Shuffles kShuffles = make_shuffles();
+#include "rans_avx2.inl"
 
 // --- model ---
 
@@ -149,29 +120,10 @@ void count_symbols(const int16_t* codes, const Lattice& lattice, const Lanes& la
 
 // --- entropy coder ---
 
-// All ones in the lanes below `active`.
-void fill_active(int active, __m256i* masks) {
-  for (int v = 0; v < kVectors; v++) {
-    const __m256i lane =
-        _mm256_add_epi32(_mm256_set1_epi32(8 * v), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    masks[v] = _mm256_cmpgt_epi32(_mm256_set1_epi32(active), lane);
-  }
-}
-
-uint32_t active_bits(int active) {
-  return active == 32 ? ~0u : (1u << active) - 1;
-}
-
 SZ_INLINE __m256i low_words(const __m256i* halves, int vector) {
   const __m256i half = halves[vector / 2];
   return _mm256_cvtepu16_epi32(vector % 2 == 0 ? _mm256_castsi256_si128(half)
                                                : _mm256_extracti128_si256(half, 1));
-}
-
-// Eight loads are faster than a gather where that is microcode.
-template <typename... Index>
-SZ_INLINE __m256i look_up(const uint32_t* table, Index... i) {
-  return _mm256_setr_epi32(static_cast<int>(table[i])...);
 }
 
 // Replaces the entries of lanes that need raw bits or lack their symbol, last lane first.
@@ -187,46 +139,14 @@ void fix_entries(const int16_t* here, const Neighbours& neighbours, uint32_t lan
   for (int v = 0; v < kVectors; v++) entries[v] = load256(entry + 8 * v);
 }
 
-// One step of rANS in 8 lanes: states too large for their symbols give up a word first.
-SZ_INLINE uint16_t* encode_vector(__m256i entry, __m256i active, __m256i* state, uint16_t* words) {
-  const __m256i frequency = _mm256_and_si256(entry, _mm256_set1_epi32(0xffff));
-  const __m256i start = _mm256_srli_epi32(entry, 16);
-  __m256i x = *state;
-  const __m256i most =
-      _mm256_sub_epi32(_mm256_slli_epi32(frequency, 31 - kProbabilityBits), _mm256_set1_epi32(1));
-  const __m256i full = _mm256_and_si256(_mm256_cmpgt_epi32(x, most), active);
-  const auto mask = static_cast<uint32_t>(_mm256_movemask_ps(as_floats(full)));
-  const __m256i low = _mm256_and_si256(x, _mm256_set1_epi32(0xffff));
-  const __m128i packed =
-      _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(words - 8),
-                   _mm_shuffle_epi8(packed, load128(kShuffles.to_end[mask])));
-  words -= _mm_popcnt_u32(mask);
-  x = _mm256_blendv_epi8(x, _mm256_srli_epi32(x, 16), full);
-  // The quotient is below 2^21. Divided a little smaller, its float is right or one too small.
-  const __m256 smaller = _mm256_mul_ps(_mm256_cvtepi32_ps(x), _mm256_set1_ps(1 - 0x1p-22f));
-  __m256i quotient = _mm256_cvttps_epi32(_mm256_div_ps(smaller, _mm256_cvtepi32_ps(frequency)));
-  __m256i rest = _mm256_sub_epi32(x, _mm256_mullo_epi32(quotient, frequency));
-  const __m256i fits = _mm256_cmpgt_epi32(frequency, rest);
-  quotient = _mm256_add_epi32(quotient, _mm256_add_epi32(fits, _mm256_set1_epi32(1)));
-  rest = _mm256_sub_epi32(rest, _mm256_andnot_si256(fits, frequency));
-  const __m256i next = _mm256_add_epi32(_mm256_slli_epi32(quotient, kProbabilityBits),
-                                        _mm256_add_epi32(rest, start));
-  *state = _mm256_blendv_epi8(*state, next, active);
-  return words;
-}
-
-uint16_t* encode_lanes(const int16_t* codes, const Lattice& lattice, const Lanes& lanes,
-                       const uint32_t* symbols, uint32_t* states, uint16_t* words, RawWriter* raw) {
-  __m256i state[kVectors], active[kVectors];
+template <bool kAll>
+SZ_INLINE uint16_t* encode_steps(const int16_t* codes, const Lattice& lattice, const Lanes& lanes,
+                                 const uint32_t* symbols, uint32_t* states, uint16_t* words,
+                                 RawWriter* raw) {
+  __m256i state[kVectors];
   for (int v = 0; v < kVectors; v++) state[v] = load256(states + 8 * v);
-  int active_count = active_lanes(lanes, lattice.steps - 1);
-  fill_active(active_count, active);
   for (Walker at = Walker::at_end(lattice); at.step >= 0; at.previous()) {
-    if (active_lanes(lanes, at.step) != active_count) {
-      active_count = active_lanes(lanes, at.step);
-      fill_active(active_count, active);
-    }
+    const int active = kAll ? kLanes : active_lanes(lanes, at.step);
     const int16_t* here = codes + at.step * kLanes;
     const Neighbours neighbours = at.neighbours(codes);
     __m256i indices[kHalves], entries[kVectors];
@@ -235,45 +155,24 @@ uint16_t* encode_lanes(const int16_t* codes, const Lattice& lattice, const Lanes
     store256(index, indices[0]);
     store256(index + 16, indices[1]);
     for (int v = 0; v < kVectors; v++) {
-      const uint16_t* i = index + 8 * v;
-      entries[v] = look_up(symbols, i[0], i[1], i[2], i[3], i[4], i[5], i[6], i[7]);
+      entries[v] = look_up(symbols, index + 8 * v);
       const __m256i lacking = _mm256_cmpeq_epi32(entries[v], _mm256_setzero_si256());
       fix |= static_cast<uint32_t>(_mm256_movemask_ps(as_floats(lacking))) << (8 * v);
     }
-    fix &= active_bits(active_count);
+    fix &= active_bits(active);
     if (fix != 0) fix_entries(here, neighbours, fix, symbols, entries, raw);
     for (int v = kVectors - 1; v >= 0; v--) {
-      words = encode_vector(entries[v], active[v], &state[v], words);
+      words = encode_vector<kAll>(entries[v], active, v, &state[v], words);
     }
   }
   for (int v = 0; v < kVectors; v++) store256(states + 8 * v, state[v]);
   return words;
 }
 
-// One step back in 8 lanes; gives the symbols. The words must be readable for 16 bytes.
-SZ_INLINE __m256i decode_vector(const uint32_t* slots, __m256i context, __m256i active,
-                                __m256i* state, const uint8_t** words) {
-  const __m256i x = *state;
-  const __m256i slot = _mm256_or_si256(_mm256_slli_epi32(context, kProbabilityBits),
-                                       _mm256_and_si256(x, _mm256_set1_epi32(kProbabilityOne - 1)));
-  alignas(32) uint32_t i[8];
-  store256(i, slot);
-  const __m256i entry = look_up(slots, i[0], i[1], i[2], i[3], i[4], i[5], i[6], i[7]);
-  const __m256i frequency = _mm256_and_si256(_mm256_srli_epi32(entry, 6), _mm256_set1_epi32(0x7ff));
-  __m256i next =
-      _mm256_add_epi32(_mm256_mullo_epi32(frequency, _mm256_srli_epi32(x, kProbabilityBits)),
-                       _mm256_srli_epi32(entry, 17));
-  // Unsigned: the states of a malformed stream may be any.
-  const __m256i below = _mm256_min_epu32(next, _mm256_set1_epi32(kLeastState - 1));
-  const __m256i short_of = _mm256_and_si256(_mm256_cmpeq_epi32(below, next), active);
-  const auto mask = static_cast<uint32_t>(_mm256_movemask_ps(as_floats(short_of)));
-  const __m128i spread = _mm_shuffle_epi8(load128(*words), load128(kShuffles.spread[mask]));
-  *words += 2 * _mm_popcnt_u32(mask);
-  const __m256i longer =
-      _mm256_or_si256(_mm256_slli_epi32(next, 16), _mm256_cvtepu16_epi32(spread));
-  next = _mm256_blendv_epi8(next, longer, short_of);
-  *state = _mm256_blendv_epi8(x, next, active);
-  return _mm256_and_si256(entry, _mm256_set1_epi32(63));
+uint16_t* encode_lanes(const int16_t* codes, const Lattice& lattice, const Lanes& lanes,
+                       const uint32_t* symbols, uint32_t* states, uint16_t* words, RawWriter* raw) {
+  const auto encode = lanes.full == kLanes ? encode_steps<true> : encode_steps<false>;
+  return encode(codes, lattice, lanes, symbols, states, words, raw);
 }
 
 // Decodes the codes of lanes whose symbols have raw bits, first lane first.
@@ -289,21 +188,25 @@ void fix_codes(int16_t* here, const Neighbours& neighbours, uint32_t lanes, cons
 }
 
 // Decodes one step of a chunk.
-SZ_INLINE void decode_step(Decoding* chunk, const Walker& at, const uint32_t* slots,
-                           const __m256i* active, __m256i* state) {
+template <bool kAll>
+SZ_INLINE void decode_step(Decoding* chunk, const Walker& at, const uint32_t* slots, int active,
+                           __m256i* state, const uint8_t** words) {
   int16_t* here = chunk->codes + at.step * kLanes;
   const Neighbours neighbours = at.neighbours(chunk->codes);
+  const __m256i mask = _mm256_set1_epi32(kSymbolMask);
   __m256i symbols[kHalves], large[kHalves];
   for (int half = 0; half < kHalves; half++) {
     const Contexts context = contexts_of(neighbours, 16 * half);
-    const __m256i low = decode_vector(slots, low_words(&context.index, 0), active[2 * half],
-                                      &state[2 * half], &chunk->words);
-    const __m256i high = decode_vector(slots, low_words(&context.index, 1), active[2 * half + 1],
-                                       &state[2 * half + 1], &chunk->words);
-    const __m256i on =
-        _mm256_permute4x64_epi64(_mm256_packs_epi32(active[2 * half], active[2 * half + 1]), 0xd8);
+    __m256i entries[2];
+    for (int i = 0; i < 2; i++) {
+      const int v = 2 * half + i;
+      const __m256i begin = _mm256_slli_epi32(low_words(&context.index, i), kProbabilityBits);
+      entries[i] = decode_vector<kAll>(slots, begin, active, v, &state[v], words);
+      entries[i] = _mm256_and_si256(entries[i], mask);
+      if (!kAll) entries[i] = _mm256_and_si256(entries[i], active_mask(active, v));
+    }
     const __m256i symbol =
-        _mm256_and_si256(on, _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xd8));
+        _mm256_permute4x64_epi64(_mm256_packus_epi32(entries[0], entries[1]), 0xd8);
     const __m256i folded = _mm256_sub_epi16(symbol, _mm256_set1_epi16(1));
     const __m256i odd =
         _mm256_sub_epi16(_mm256_setzero_si256(), _mm256_and_si256(folded, _mm256_set1_epi16(1)));
@@ -318,22 +221,27 @@ SZ_INLINE void decode_step(Decoding* chunk, const Walker& at, const uint32_t* sl
   if (fix != 0) fix_codes(here, neighbours, fix, symbols, &chunk->raw);
 }
 
-bool decode_lanes(Decoding* chunk, const Lattice& lattice, const Lanes& lanes,
-                  const uint32_t* slots) {
-  __m256i state[kVectors], active[kVectors];
+template <bool kAll>
+SZ_INLINE bool decode_steps(Decoding* chunk, const Lattice& lattice, const Lanes& lanes,
+                            const uint32_t* slots) {
+  __m256i state[kVectors];
   for (int v = 0; v < kVectors; v++) state[v] = load256(chunk->states + 8 * v);
-  int active_count = active_lanes(lanes, 0);
-  fill_active(active_count, active);
+  const uint8_t* words = chunk->words;
   for (Walker at = Walker::at_start(lattice); at.step < lattice.steps; at.next()) {
-    if (active_lanes(lanes, at.step) != active_count) {
-      active_count = active_lanes(lanes, at.step);
-      fill_active(active_count, active);
-    }
-    decode_step(chunk, at, slots, active, state);
-    if (chunk->words > chunk->words_end) return false;
+    const int active = kAll ? kLanes : active_lanes(lanes, at.step);
+    decode_step<kAll>(chunk, at, slots, active, state, &words);
+    if (words > chunk->words_end) return false;
   }
+  chunk->words = words;
   for (int v = 0; v < kVectors; v++) store256(chunk->states + 8 * v, state[v]);
   return is_complete(*chunk);
+}
+
+bool decode_lanes(Decoding* chunk, const Lattice& lattice, const Lanes& lanes,
+                  const uint32_t* slots) {
+  if (!starts_well(*chunk)) return false;
+  const auto decode = lanes.full == kLanes ? decode_steps<true> : decode_steps<false>;
+  return decode(chunk, lattice, lanes, slots);
 }
 
 }  // namespace

@@ -185,7 +185,8 @@ SZ_INLINE void transpose(const int16_t* src, size_t from, int16_t* dst, size_t t
   }
 }
 
-// Values from here that are fetched early: hardware does not follow so many lanes.
+// Values from here that are fetched early, to be read or written: hardware does not follow so many
+// lanes.
 constexpr int kAhead = 4 * kBlockSteps;
 
 // 16 codes in order, from two halves.
@@ -275,6 +276,7 @@ void dequantize_block(const int16_t* codes, const Grid<float>& grid, const Block
   }
   for (int lane = 0; lane < kLanes; lane++) {
     float* dst = lanes.values(lane);
+    _mm_prefetch(reinterpret_cast<const char*>(dst + kAhead), _MM_HINT_T0);
     if constexpr (kDither) {
       dither16(lanes.key(lane), 0, dither);
     }

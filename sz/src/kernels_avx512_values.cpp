@@ -192,7 +192,8 @@ SZ_INLINE void to_lanes(const int16_t* codes, int16_t (*rows)[kBlockSteps]) {
   }
 }
 
-// Values from here that are fetched early: hardware does not follow so many lanes.
+// Values from here that are fetched early, to be read or written: hardware does not follow so many
+// lanes.
 constexpr int kAhead = 4 * kBlockSteps;
 
 // Whether codes are beyond kSureCodes, by the largest magnitudes; that of -2^15 is 2^15.
@@ -247,6 +248,8 @@ void dequantize_block(const int16_t* codes, const Grid<float>& grid, const Block
   alignas(64) int16_t rows[kLanes][kBlockSteps];
   to_lanes(codes, rows);
   for (int lane = 0; lane < kLanes; lane++) {
+    float* dst = lanes.values(lane);
+    _mm_prefetch(reinterpret_cast<const char*>(dst + kAhead), _MM_HINT_T0);
     if constexpr (kDither) {
       dither = dither16(lanes.key(lane), 0);
     }
@@ -261,7 +264,7 @@ void dequantize_block(const int16_t* codes, const Grid<float>& grid, const Block
     } else {
       y = dequantize16<kSign, kDither>(code, dither, grid);
     }
-    _mm512_storeu_ps(lanes.values(lane), y);
+    _mm512_storeu_ps(dst, y);
   }
 }
 

@@ -1,4 +1,4 @@
-// The reference: every kernel in portable C++.
+// The reference: every kernel but those of pairs in portable C++.
 #include <cmath>
 #include <cstring>
 
@@ -7,6 +7,7 @@
 namespace sz {
 namespace {
 
+#include "lanes.inl"
 #include "model.inl"
 #include "portable_values.inl"
 
@@ -29,38 +30,26 @@ uint16_t* encode(const int16_t* codes, const Lattice& lattice, const Lanes& lane
     for (int lane = active_lanes(lanes, at.step) - 1; lane >= 0; lane--) {
       const Context context = context_of(neighbours, lane);
       const uint32_t entry = entry_of(codes[at.step * kLanes + lane], context, symbols, raw);
-      const uint32_t frequency = entry & 0xffff, start = entry >> 16;
-      uint32_t x = states[lane];
-      if (x >= frequency << (31 - kProbabilityBits)) {
-        *--words = static_cast<uint16_t>(x);
-        x >>= 16;
-      }
-      states[lane] = (x / frequency << kProbabilityBits) + x % frequency + start;
+      words = advance_back(entry, &states[lane], words);
     }
   }
   return words;
 }
 
 bool decode(Decoding* chunk, const Lattice& lattice, const Lanes& lanes, const uint32_t* slots) {
+  if (!starts_well(*chunk)) return false;
   for (Walker at = Walker::at_start(lattice); at.step < lattice.steps; at.next()) {
     const Neighbours neighbours = at.neighbours(chunk->codes);
     int16_t* here = chunk->codes + at.step * kLanes;
     const int active = active_lanes(lanes, at.step);
     for (int lane = 0; lane < active; lane++) {
       const Context context = context_of(neighbours, lane);
-      uint32_t x = chunk->states[lane];
+      uint32_t* state = &chunk->states[lane];
       const uint32_t entry =
-          slots[(context.index << kProbabilityBits) + (x & (kProbabilityOne - 1))];
-      x = (entry >> 6 & 0x7ff) * (x >> kProbabilityBits) + (entry >> 17);
-      if (x < kLeastState) {
-        if (chunk->words == chunk->words_end) return false;
-        uint16_t word;
-        std::memcpy(&word, chunk->words, 2);
-        chunk->words += 2;
-        x = x << 16 | word;
-      }
-      chunk->states[lane] = x;
-      const int code = code_of(static_cast<int>(entry & 63), context.prediction, &chunk->raw);
+          slots[(context.index << kProbabilityBits) + (*state & (kProbabilityOne - 1))];
+      if (!advance(entry, state, chunk)) return false;
+      const int code =
+          code_of(static_cast<int>(entry & kSymbolMask), context.prediction, &chunk->raw);
       here[lane] = static_cast<int16_t>(code);
     }
     for (int lane = active; lane < kLanes; lane++) here[lane] = 0;
@@ -75,6 +64,6 @@ constexpr CoderKernels kCoder = {count, encode, decode};
 
 }  // namespace
 
-const Kernels kScalarKernels = {kFloat32, kFloat64, kCoder};
+const Kernels kScalarKernels = {kFloat32, kFloat64, kCoder, kScalarPairs};
 
 }  // namespace sz

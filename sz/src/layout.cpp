@@ -8,6 +8,8 @@ namespace {
 // Arrays below have shorter lanes, so that threads have several chunks to share.
 constexpr uint64_t kLargeArray = uint64_t{1} << 22;
 constexpr uint32_t kShortSteps = kMaxSteps / 2;
+constexpr int kDistanceWithoutRows =
+    3;  // of pairs: the nearest codes that the last pair leaves out
 
 uint32_t round_up(uint64_t value, uint32_t unit) {
   return static_cast<uint32_t>((value + unit - 1) / unit * unit);
@@ -28,6 +30,12 @@ Lattice Layout::lattice(int lane_steps) const {
   if (neighbourhood != kLeftAndUp) return {lane_steps, lane_steps, 0, neighbourhood == kLeft};
   const bool planes = rows > 0 && lane_steps % static_cast<int>(row * rows) == 0;
   return {lane_steps, static_cast<int>(row), planes ? static_cast<int>(rows) : 0, true};
+}
+
+PairLattice Layout::pairs_of(const Lattice& lattice) const {
+  if (neighbourhood != kLeftAndUp) return {lattice.steps, kDistanceWithoutRows, lattice.steps};
+  const int plane = lattice.period > 0 ? lattice.row * lattice.period : lattice.steps;
+  return {lattice.steps, lattice.row, plane};
 }
 
 // A chunk that is not full shares its values among all lanes, in whole rows.

@@ -27,6 +27,8 @@ struct Layout {
   // Steps are a multiple of this, so that all lanes are at the same place of a row or plane.
   uint32_t unit() const;
   Lattice lattice(int lane_steps) const;
+  // Without rows, the distance is 3.
+  PairLattice pairs_of(const Lattice& lattice) const;
 };
 
 // row and rows may be 0: unknown.

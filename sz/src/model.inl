@@ -1,6 +1,5 @@
-// Prediction, contexts and symbols of single codes, and raw bits, in portable C++: the reference
-// that the vector kernels equal. Included by each kernel file inside its own anonymous namespace,
-// so that each is built with that file's instructions. Needs <cstring> and kernels.hpp.
+// Prediction, contexts and symbols of single codes in portable C++: the reference that the vector
+// kernels equal. Included after lanes.inl, in the same way.
 
 // Where the neighbours of a step are: kLanes codes each.
 struct Neighbours {
@@ -46,10 +45,6 @@ struct Walker {
             column + 1 < lattice.row ? up + kLanes : up};
   }
 };
-
-int active_lanes(const Lanes& lanes, int step) {
-  return lanes.full + (step < lanes.partial ? 1 : 0);
-}
 
 struct Context {
   int prediction;
@@ -107,26 +102,6 @@ Symbol escape_of(int code, int prediction) {
   return {kEscape, 16, code == 0 ? 0 : 1 + fold(code - prediction)};
 }
 
-void put_raw(RawWriter* raw, uint32_t value, int count) {
-  raw->bits = raw->bits << count | value;
-  raw->fill += count;
-  if (raw->fill < 32) return;
-  raw->fill -= 32;
-  const auto word = static_cast<uint32_t>(raw->bits >> raw->fill);
-  raw->at -= 4;
-  std::memcpy(raw->at, &word, 4);
-}
-
-// `count` is at most 16. Past the end it gives zeros, and the position tells.
-uint32_t get_raw(RawReader* raw, int count) {
-  const uint64_t at = raw->position;
-  raw->position += static_cast<uint64_t>(count);
-  if (raw->position > raw->end) return 0;
-  uint32_t word;
-  std::memcpy(&word, raw->begin + (at >> 3), 4);
-  return word >> (at & 7) & ((1u << count) - 1);
-}
-
 // The code of a symbol; a malformed stream may give any.
 int code_of(int symbol, int prediction, RawReader* raw) {
   if (symbol == 0) return 0;
@@ -149,12 +124,4 @@ uint32_t entry_of(int code, const Context& context, const uint32_t* symbols, Raw
   if (table[symbol.index] == 0) symbol = escape_of(code, context.prediction);
   if (symbol.raw_bits > 0) put_raw(raw, symbol.raw, symbol.raw_bits);
   return table[symbol.index];
-}
-
-// Decoding ends where encoding began.
-bool is_complete(const Decoding& chunk) {
-  for (int lane = 0; lane < kLanes; lane++) {
-    if (chunk.states[lane] != kLeastState) return false;
-  }
-  return chunk.words == chunk.words_end && chunk.raw.position == chunk.raw.end;
 }

@@ -1,5 +1,5 @@
 // The reference arithmetic of one value, which every kernel does in the values' own precision in the
-// same order, without contraction into FMA. Included like model.inl; needs <cmath> and
+// same order, without contraction into FMA. Included like lanes.inl; needs <cmath> and
 // <cstring>.
 
 #include "float_bits.inl"

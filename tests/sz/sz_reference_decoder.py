@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 LANES, CONTEXTS, ONE, START = 32, 30, 1024, 1 << 15
-KEEP_SIGN, DITHER, CHECKSUMS, FREQUENCIES, FACTOR = 1, 2, 4, 8, 16
+KEEP_SIGN, DITHER, CHECKSUMS, EXPECTATIONS, FACTOR, PAIRS = 1, 2, 4, 8, 16, 32
 RAW, LOSSLESS, QUANTISED = 0, 1, 2
 ESCAPE, LAST_SYMBOL = 63, 54
+CLASSES, OUTSIDE, LEVELS, PAIR_ESCAPE = 16, 15, 6, 255
 
 
 class Bytes:
@@ -88,11 +89,12 @@ class Header(NamedTuple):
 def read_header(source: Bytes) -> Header:
     assert source.take(4) == b"COSZ"
     version, flags, kind, axes = source.take(4)
-    assert version == 3 and flags < 32 and kind < 2 and axes <= 32
+    assert version == 3 and flags < 64 and kind < 2 and axes <= 32
     _bound, step = source.unpack("dd")
     seed, row, rows, neighbourhood = source.unpack("IIII")
     shape = source.unpack(f"{axes}Q")
     (factor,) = source.unpack("d") if flags & FACTOR else (1.0,)
+    assert not flags & PAIRS or flags & EXPECTATIONS
     assert not flags & FACTOR or (flags & KEEP_SIGN and 1 < factor <= 1024)
     dtype = np.dtype([np.float32, np.float64][kind])
     count = int(np.prod(shape, dtype=np.int64))
@@ -105,16 +107,33 @@ def read_header(source: Bytes) -> Header:
     return header
 
 
+Slots = list[tuple[int, int, int]]  # (symbol, frequency, slot - start), lowest slot first
+
+
+class Expectations(NamedTuple):
+    """What the coder expects: the slots of each context and, for pairs, what their classes are."""
+
+    slots: list[Slots]
+    least: int = 0  # code of class 0
+    levels: tuple[int, ...] = ()  # of classes
+
+
+def read_length(bits: Bits, before: int) -> int:
+    """Return a number of binary digits, written as its change from another."""
+    ones = 0
+    while bits.take(1):
+        ones += 1
+    length = before + ((ones + 1) // 2 if ones % 2 else -(ones // 2))
+    assert 0 <= length <= 10
+    return length
+
+
 def read_description(bits: Bits, last: int) -> list[int]:
-    """Return the symbol of each of the 1024 slots, lowest first."""
+    """Return the frequency of each symbol."""
     frequencies = []
     length = 0
     for _ in range(last + 1):
-        ones = 0
-        while bits.take(1):
-            ones += 1
-        length += (ones + 1) // 2 if ones % 2 else -(ones // 2)
-        assert 0 <= length <= 10
+        length = read_length(bits, length)
         frequencies.append(1 << (length - 1) | bits.take(length - 1) if length else 0)
     assert sum(frequencies) < ONE
     frequencies += [0] * (ESCAPE - len(frequencies)) + [ONE - sum(frequencies)]
@@ -132,13 +151,90 @@ def read_frequencies(source: Bytes) -> list[list[int]]:
     ]
 
 
-def slots_of(frequencies: list[int]) -> list[tuple[int, int, int]]:
-    """Return (symbol, frequency, slot - start) of each slot."""
+def slots_of(frequencies: list[int]) -> Slots:
     return [
         (symbol, frequency, i)
         for symbol, frequency in enumerate(frequencies)
         for i in range(frequency)
     ]
+
+
+def read_weights(bits: Bits, last: int, like: list[int]) -> list[int]:
+    """Return the weights of 16 classes; lengths change from those of other weights."""
+    weights = [0] * CLASSES
+    for i in range(last + 1):
+        length = read_length(bits, like[i].bit_length())
+        if length:
+            digits = min(length - 1, 3)
+            weights[i] = (1 << digits | bits.take(digits)) << (length - 1 - digits)
+    return weights
+
+
+def read_table(bits: Bits, rows: int, last: int) -> list[list[list[int]]]:
+    """Return weights[row][level of the neighbour]; each is described by the one before."""
+    table: list[list[list[int]]] = []
+    for row in range(rows):
+        like = table[row - 1][0] if row else [0] * CLASSES
+        table.append([])
+        for _ in range(LEVELS):
+            like = read_weights(bits, last, like)
+            table[row].append(like)
+    return table
+
+
+def probabilities(weights: list[int]) -> list[int]:
+    """In 2^-15."""
+    return [(weight << 15) // (1 + sum(weights)) for weight in weights[:OUTSIDE]]
+
+
+def pair_frequencies(first: list[int], seconds: list[list[int]]) -> list[int]:
+    """Return frequencies of a context: weights of a first class, of the second one after each."""
+    product = [0] * 256
+    for i, x in enumerate(probabilities(first)):
+        for k, y in enumerate(probabilities(seconds[i])):
+            p = x * y >> 10
+            product[i + 16 * k] = p if p >= 128 else 0
+    if not any(product):
+        product[0] = 512
+    n = sum(p > 0 for p in product)
+    excess = [max(p - ONE, 0) for p in product]
+    escape = min(max((2**20 - sum(product) + 512) // ONE, 1), ONE - n)
+    rest = ONE - escape - n
+    frequencies, seen, total = [], 0, sum(excess)
+    for p, more in zip(product, excess):
+        after = seen + more
+        share = rest * after // total - rest * seen // total if more else 0
+        frequencies.append(1 + share if p else 0)
+        seen = after
+    frequencies[PAIR_ESCAPE] = ONE - sum(frequencies)
+    return frequencies
+
+
+def read_pairs(source: Bytes) -> Expectations:
+    least = source.one("b")
+    assert -127 <= least <= 112
+    bits = Bits(source)
+    cuts = [bits.take(4) for _ in range(5)]
+    last = bits.take(4)
+    assert last <= 14
+    first = read_table(bits, LEVELS, last)
+    second = read_table(bits, last + 1, last)
+    second += [[[0] * CLASSES] * LEVELS] * (CLASSES - last - 1)
+    slots = [
+        slots_of(pair_frequencies(first[a][b], [row[b] for row in second]))
+        for a in range(LEVELS)
+        for b in range(LEVELS)
+    ]
+    levels = tuple(sum(cut <= c for cut in cuts) for c in range(CLASSES))
+    return Expectations(slots, least, levels)
+
+
+def read_expectations(source: Bytes, header: Header) -> Expectations:
+    if not header.flags & EXPECTATIONS:
+        return Expectations([])
+    if header.flags & PAIRS:
+        return read_pairs(source)
+    return Expectations([slots_of(frequencies) for frequencies in read_frequencies(source)])
 
 
 def checksum(chunk: bytes) -> int:
@@ -198,14 +294,40 @@ def neighbours(header: Header, codes: list[int], steps: int, step: int, i: int) 
     return left, codes[up], corner, codes[up + 1 if column + 1 < header.row else up]
 
 
-def read_codes(source: Bytes, header: Header, slots: list, n: int) -> list[int]:
-    skip, w = source.unpack("BI")
-    assert skip < 8
-    states = list(source.unpack("32I"))
-    words = iter(source.unpack(f"{w}H"))
-    raw_bytes = Bytes(source.rest())
-    raw = Bits(raw_bytes)
-    raw.take(skip)
+class Coder:
+    """The states of the lanes, and words and raw bits that are left of a chunk."""
+
+    def __init__(self, source: Bytes) -> None:
+        skip, w = source.unpack("BI")
+        assert skip < 8
+        self.states = list(source.unpack(f"{LANES}I"))
+        self.words = iter(source.unpack(f"{w}H"))
+        self.bytes = Bytes(source.rest())
+        self.raw = Bits(self.bytes)
+        self.raw.take(skip)
+
+    def symbol(self, lane: int, slots: Slots) -> int:
+        x = self.states[lane]
+        symbol, frequency, offset = slots[x % ONE]
+        x = frequency * (x // ONE) + offset
+        self.states[lane] = x if x >= START else x << 16 | next(self.words)
+        return symbol
+
+    def check_end(self) -> None:
+        assert next(self.words, None) is None
+        assert self.states == [START] * LANES
+        assert self.raw.left == 0 and self.bytes.at == len(self.bytes.data)
+
+
+def read_codes(source: Bytes, header: Header, expected: Expectations, n: int) -> list[int]:
+    coder = Coder(source)
+    read = read_in_pairs if header.flags & PAIRS else read_one_by_one
+    codes = read(coder, header, expected, n)
+    coder.check_end()
+    return codes
+
+
+def read_one_by_one(coder: Coder, header: Header, expected: Expectations, n: int) -> list[int]:
     steps = header.lane_steps(n)
     codes = [0] * n
     for step, i in order_of_coding(n, steps):
@@ -213,16 +335,50 @@ def read_codes(source: Bytes, header: Header, slots: list, n: int) -> list[int]:
         p = median(left, up, left + up - corner)
         a = abs(left - corner) + abs(corner - up) + abs(up - right)
         context = 5 * sum(limit <= a for limit in (1, 2, 4, 9, 24)) + min(max(p, -2), 2) + 2
-        lane = i // steps
-        x = states[lane]
-        symbol, frequency, offset = slots[context][x % ONE]
-        x = frequency * (x // ONE) + offset
-        states[lane] = x if x >= START else x << 16 | next(words)
-        codes[i] = code_of(symbol, p, raw)
-    assert next(words, None) is None
-    assert states == [START] * LANES
-    assert raw.left == 0 and raw_bytes.at == len(raw_bytes.data)
+        symbol = coder.symbol(i // steps, expected.slots[context])
+        codes[i] = code_of(symbol, p, coder.raw)
     return codes
+
+
+def read_in_pairs(coder: Coder, header: Header, expected: Expectations, n: int) -> list[int]:
+    assert all(state < 2**31 for state in coder.states)
+    steps, codes = header.lane_steps(n), [0] * n
+    d = header.row if header.neighbourhood == 2 else 3
+    plane = header.row * header.rows if header.neighbourhood == 2 else 0
+    if plane == 0 or steps % plane:
+        plane = steps
+
+    def class_at(lane: int, step: int) -> int:
+        if step < 0:
+            return 0
+        above = codes[lane * steps + step] - expected.least
+        return above if 0 <= above < OUTSIDE else OUTSIDE
+
+    for step, i in order_of_coding(n, steps):
+        if step % 2:
+            continue
+        lane = i // steps
+        left = right = p = class_at(lane, step - 1)
+        if step % plane >= d:
+            up, corner, right = (class_at(lane, step - d + k) for k in (0, -1, 1))
+            p = median(left, up, left + up - corner)
+        context = LEVELS * expected.levels[p] + expected.levels[right]
+        symbol = coder.symbol(lane, expected.slots[context])
+        pair = read_escape(coder.raw, expected.least) if symbol == PAIR_ESCAPE else (
+            expected.least + symbol % 16, expected.least + symbol // 16)  # fmt: skip
+        codes[i] = pair[0]
+        if step + 1 < steps and i + 1 < n:
+            codes[i + 1] = pair[1]
+        else:
+            assert pair[1] == 0
+    return codes
+
+
+def read_escape(raw: Bits, least: int) -> tuple[int, ...]:
+    classes = [raw.take(4), raw.take(4)]
+    return tuple(
+        (raw.take(16) + 2**15) % 2**16 - 2**15 if c == OUTSIDE else least + c for c in classes
+    )
 
 
 def dither_of(pair: int, t: int, seed: int) -> float:
@@ -251,11 +407,13 @@ def value_of(header: Header, code: int, d: float) -> np.floating:
     return sign * ((magnitude - real(1)) * step - real(d) * step)
 
 
-def decode_quantised(source: Bytes, header: Header, slots: list, first: int, n: int) -> np.ndarray:
+def decode_quantised(
+    source: Bytes, header: Header, expected: Expectations, first: int, n: int
+) -> np.ndarray:
     e = source.one("I")
     positions = list(source.unpack(f"{e}I"))
     exact = np.frombuffer(source.take(e * header.dtype.itemsize), header.dtype)
-    codes = read_codes(source, header, slots, n)
+    codes = read_codes(source, header, expected, n)
     steps = header.lane_steps(n)
     values = np.empty(n, header.dtype)
     for i, code in enumerate(codes):
@@ -266,13 +424,13 @@ def decode_quantised(source: Bytes, header: Header, slots: list, first: int, n: 
     return values
 
 
-def decode_lossless(source: Bytes, header: Header, slots: list, n: int) -> np.ndarray:
+def decode_lossless(source: Bytes, header: Header, expected: Expectations, n: int) -> np.ndarray:
     double = header.dtype == np.float64
     whole, mantissa, bias, largest = (7, 52, 1023, 2047) if double else (3, 23, 127, 255)
     d, w = source.unpack("BI")
     assert d <= whole
     rests = Bytes(source.take(w * (whole - d)))
-    codes = read_codes(source, header, slots, n)
+    codes = read_codes(source, header, expected, n)
     steps = header.lane_steps(n)
     bits = np.zeros(n, np.uint64 if double else np.uint32)
     for block in range(0, steps, 16):
@@ -292,18 +450,20 @@ def decode_lossless(source: Bytes, header: Header, slots: list, n: int) -> np.nd
     return bits.view(header.dtype)
 
 
-def decode_chunk(chunk: bytes, header: Header, slots: list, first: int, n: int) -> np.ndarray:
+def decode_chunk(
+    chunk: bytes, header: Header, expected: Expectations, first: int, n: int
+) -> np.ndarray:
     source = Bytes(chunk)
     mode = source.one("B")
     if mode == RAW:
         values = np.frombuffer(source.take(n * header.dtype.itemsize), header.dtype)
     else:
-        assert header.flags & FREQUENCIES
+        assert header.flags & EXPECTATIONS
         if mode == LOSSLESS:
-            values = decode_lossless(source, header, slots, n)
+            values = decode_lossless(source, header, expected, n)
         else:
             assert mode == QUANTISED and header.step > 0
-            values = decode_quantised(source, header, slots, first, n)
+            values = decode_quantised(source, header, expected, first, n)
     assert source.at == len(chunk)
     return values
 
@@ -313,13 +473,11 @@ def modes(stream: bytes) -> list[int]:
     return [chunk[0] for chunk, *_ in split(stream)[2]]
 
 
-def split(stream: bytes) -> tuple[Header, list, list[tuple[bytes, int, int]]]:
-    """Return the header, the contexts' slots, and (bytes, first value, values) of each chunk."""
+def split(stream: bytes) -> tuple[Header, Expectations, list[tuple[bytes, int, int]]]:
+    """Return the header, expectations, and (bytes, first value, values) of each chunk."""
     source = Bytes(stream)
     header = read_header(source)
-    slots = []
-    if header.flags & FREQUENCIES:
-        slots = [slots_of(frequencies) for frequencies in read_frequencies(source)]
+    expected = read_expectations(source, header)
     capacity = LANES * header.full_steps
     form = "II" if header.flags & CHECKSUMS else "I"
     table = [source.unpack(form) for _ in range(-(-header.count // capacity))]
@@ -329,11 +487,11 @@ def split(stream: bytes) -> tuple[Header, list, list[tuple[bytes, int, int]]]:
         assert all(checksum(chunk) == expected for expected in checksums)
         chunks.append((chunk, i * capacity, min(capacity, header.count - i * capacity)))
     assert source.at == len(stream)
-    return header, slots, chunks
+    return header, expected, chunks
 
 
 def decode(stream: bytes) -> np.ndarray:
-    header, slots, chunks = split(stream)
+    header, expected, chunks = split(stream)
     parts = [np.zeros(0, header.dtype)]
-    parts += [decode_chunk(chunk, header, slots, first, n) for chunk, first, n in chunks]
+    parts += [decode_chunk(chunk, header, expected, first, n) for chunk, first, n in chunks]
     return np.concatenate(parts).reshape(header.shape)

@@ -250,7 +250,8 @@ def test_damage_of_one_chunk_spares_the_others() -> None:
     [
         (0, b"X", "header"),
         (4, b"\1", "version 1, this library reads 3"),
-        (5, b"\x20", "unknown flags"),
+        (5, b"\x40", "unknown flags"),
+        (5, b"\x20", "does not describe them"),
         (5, b"\x18", "bad factor of negative values"),  # without keep_sign
         (6, b"\2", "unknown type"),
         (7, b"\x21", "bad shape"),
